@@ -242,7 +242,8 @@ class ProgramLab:
 
     def _beyond(self, drawn: _Drawn, outcome: Outcome) -> Iterator[LabFinding]:
         """Bounds that hold in each run, and in an ordered one that on what nothing orders."""
-        run, found = drawn.run, []
+        run = drawn.run
+        found: list[LabFinding] = []
         if not (run.fails or run.idle or run.late):
             held = {bound.figure for bound in self.day.lab.bounds if bound.every_run}
             found += out_of_bounds(self.day, {**counts(outcome), **drawn.sizes}, held)

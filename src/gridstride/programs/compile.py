@@ -18,6 +18,7 @@ from gridstride.programs.errors import BuildFailed
 from gridstride.programs.libraries import Library, lacking
 from gridstride.programs.nvcc import Execute, Plan, Step, carry_out, module_name, planned
 from gridstride.programs.precompiled import PrecompiledHeaders
+from gridstride.programs.runtime_functions import untold
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain import LIBRARY_HEADERS, Toolchain, environment, wheel_of
 
@@ -194,7 +195,7 @@ def library_objects(
 def _library_object(
     tools: Toolchain, source: Path, headers: Sequence[str], arch: str, progress: Callable[[str], None]
 ) -> bytes:  # fmt: skip
-    command = compile_command(tools, source, Options(), arch)
+    command = compile_command(tools, source, Options(define=untold()), arch)
     parts = [tools.identity, *command, source.read_text(), *headers]
     key = f"library {sha256(chr(0).join(parts).encode()).hexdigest()}"
     cache = shared("objects")

@@ -1,13 +1,12 @@
 """The runtime's public functions, and C of their names: each goes on to its function at once, or tells of the call.
 
-Told of it, the board counts it by name and may have it fail. The functions of runtime/ are compiled under another name,
-so that what they call among themselves is not told.
+Told of it, the board counts it by name and may have it fail. The functions of runtime/ are compiled under names of
+their own, which our libraries use too: what is not the program's own call is not told.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +15,9 @@ OWN = "gs_own_"
 """What stands before a function's name in runtime/."""
 _NOT_TOLD = frozenset((
     "cudaCreateChannelDesc", "cudaGetErrorName", "cudaGetErrorString", "cudaGetLastError", "cudaPeekAtLastError",
+    "cudaLaunchKernel",
 ))  # fmt: skip
-"""Functions that give no error of their own."""
+"""Functions that give no error of their own, and the one that compilers call by its name for <<<>>>."""
 
 _DOORS = r"""#define GS_PUBLIC_NAMES
 #include "runtime.h"
@@ -25,7 +25,7 @@ int gs_tells_calls __attribute__((visibility("hidden")));
 __attribute__((used, visibility("hidden"))) cudaError_t gs_tell(const char *name) {
     return gs_error((cudaError_t)gs_board.called(name));
 }
-#define PLACE(name) ".text\n.hidden gs_own_" #name "\n.globl " #name "\n.type " #name ",@function\n" #name ":\n"
+#define PLACE(name) ".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n"
 #if defined(__x86_64__)
 /* All that may hold an argument is kept; r10 is where it goes on, r11 the name. */
 __asm__(".text\ngs_told:\n"
@@ -35,8 +35,9 @@ __asm__(".text\ngs_told:\n"
         "test %eax, %eax\njne 1f\njmp *%r10\n1: ret\n");
 #define DOOR(name) \
     static const char name_##name[] __attribute__((used)) = #name; \
-    __asm__(PLACE(name) "cmpl $0, gs_tells_calls(%rip)\nje gs_own_" #name "\n" \
-            "lea name_" #name "(%rip), %r11\nlea gs_own_" #name "(%rip), %r10\njmp gs_told\n");
+    __asm__(PLACE(name) "mov gs_own_" #name "@GOTPCREL(%rip), %r10\n" \
+            "cmpl $0, gs_tells_calls(%rip)\njne 1f\njmp *%r10\n" \
+            "1: lea name_" #name "(%rip), %r11\njmp gs_told\n");
 #else
 __asm__(".text\ngs_told:\n"
         "stp x29, x30, [sp, #-96]!\nstp x0, x1, [sp, #16]\nstp x2, x3, [sp, #32]\nstp x4, x5, [sp, #48]\n"
@@ -48,8 +49,9 @@ __asm__(".text\ngs_told:\n"
 #define ADDRESS(register, name) "adrp " register ", " name "\nadd " register ", " register ", :lo12:" name "\n"
 #define DOOR(name) \
     static const char name_##name[] __attribute__((used)) = #name; \
-    __asm__(PLACE(name) ADDRESS("x16", "gs_tells_calls") "ldr w16, [x16]\ncbnz w16, 1f\nb gs_own_" #name "\n1:\n" \
-            ADDRESS("x16", "name_" #name) ADDRESS("x17", "gs_own_" #name) "b gs_told\n");
+    __asm__(PLACE(name) "adrp x17, :got:gs_own_" #name "\nldr x17, [x17, :got_lo12:gs_own_" #name "]\n" \
+            ADDRESS("x16", "gs_tells_calls") "ldr w16, [x16]\ncbnz w16, 1f\nbr x17\n" \
+            "1:\n" ADDRESS("x16", "name_" #name) "b gs_told\n");
 #endif
 """
 
@@ -61,15 +63,20 @@ def functions() -> dict[str, dict[str, str]]:
     return table
 
 
-def renamed(names: Iterable[str]) -> str:
+def renamed() -> str:
     """The header that runtime.h includes before NVIDIA's."""
-    names = "".join(f"#define {name} {OWN}{name}\n" for name in _told(names))
+    names = "".join(f"#define {name} {OWN}{name}\n" for name in _told())
     return f"#ifndef GS_PUBLIC_NAMES\n{names}#endif\n"
 
 
-def doors(names: Iterable[str]) -> str:
+def untold() -> tuple[str, ...]:
+    """NAME=VALUE for the compiler of our own libraries: what they call is not the program's call."""
+    return tuple(f"{name}={OWN}{name}" for name in _told())
+
+
+def doors() -> str:
     """A file of the public names."""
-    return _DOORS + "".join(f"DOOR({name})\n" for name in _told(names))
+    return _DOORS + "".join(f"DOOR({name})\n" for name in _told())
 
 
 def is_told(name: str) -> bool:
@@ -77,5 +84,5 @@ def is_told(name: str) -> bool:
     return name in functions()["done"] and name not in _NOT_TOLD
 
 
-def _told(names: Iterable[str]) -> list[str]:
-    return sorted(set(names) - _NOT_TOLD)
+def _told() -> list[str]:
+    return sorted(functions()["done"].keys() - _NOT_TOLD)

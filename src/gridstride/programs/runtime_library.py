@@ -76,10 +76,9 @@ def _stubs(header: str, driver: str, jit_link: str) -> Mapping[str, str]:
     """The files that follow from the headers: a sixth of a second, which a process that builds often spends once."""
     table = driver_functions()
     twins = driver_twins(table, driver) | older_symbols(driver)[0]
-    done = functions()["done"]
     return {
-        "own_names.h": renamed(done),
-        "doors.c": doors(done),
+        "own_names.h": renamed(),
+        "doors.c": doors(),
         "functions.c": generated(functions(), header, twins),
         "driver_functions.c": generated_driver(table, driver),
         "jit_link_functions.c": generated_jit_link(jit_link),
