@@ -84,7 +84,7 @@ MISTAKES: dict[str, tuple[str, Change, str]] = {
     "a counter of kernels": ("day003", ('figure = "warps"', 'figure = "sectors"'), "is no figure of the lab's run"),
     "order": ("day002", ('chip = "h200"', 'chip = "h200"\nin_order = true'), "kernels print comes in no"),
     "idle and failing": ("day003", ("idle = true", 'idle = true\nfails = ["copy=2"]'), "all calls or is ordered"),
-    "late without results": ("day002", ("block = 1024 }", "block = 1024 }\nlate = true"), "the lab has no problem"),
+    "idle without results": ("day002", ("block = 1024 }", "block = 1024 }\nidle = true"), "the lab has no problem"),
     "a share of what": ("day003", ("checks = true", "checks = true\nmay_be_right = 0.1"), "the share of an idle run"),
     "an order unbounded": ("day003", ("{ n = 1 }", "{ n = 1 }\nordered = true"), "a bound on unordered"),
     "number of what": ("day003", ('chip = "h200"', 'chip = "h200"\nnumbers = ["{speed} GB/s"]'), "no 'speed' here"),

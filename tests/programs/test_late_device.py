@@ -175,3 +175,31 @@ def test_late_and_predicted_times_do_not_go_together(program: Run) -> None:
     done = program(PROGRAM, "--late", "--predict")
     assert done.returncode == 2
     assert "--late puts work off and --predict says how long it takes: give one of them" in done.stderr
+
+
+def test_a_graph_that_is_launched_for_the_first_time_waits_for_no_other_stream(program: Run) -> None:
+    text = """
+#include <cstdio>
+__global__ void twice(const int* x, int* y) { *y = 2 * *x; }
+int main() {
+    cudaStream_t stream, other;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    int *x, *y, *pinned, result = 0;
+    cudaMalloc(&x, 4), cudaMalloc(&y, 4), cudaMallocHost(&pinned, 4);
+    *pinned = 21;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    twice<<<1, 1, 0, stream>>>(x, y);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaMemcpyAsync(x, pinned, 4, cudaMemcpyHostToDevice, other);
+    cudaGraphLaunch(exec, stream);
+    cudaMemcpyAsync(&result, y, 4, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    printf("%d\\n", result);
+}
+"""
+    assert program(text).stdout == "42\n"
+    assert program(text, "--late").stdout == "-16843010\n"  # twice 0x7f7f7f7f: what new memory holds then

@@ -128,10 +128,21 @@ def test_the_time_between_events_is_known_when_both_have_happened(made: Made) ->
     assert made.late.elapsed_ms(EVENT, LATER) > 0
 
 
-def test_asking_counts_as_waiting(made: Made) -> None:
+def test_it_is_not_done_when_one_asks_for_the_first_time_and_asking_again_counts_as_waiting(made: Made) -> None:
     made.give("a", A)
+    assert not made.late.is_done(WAITED_STREAM, A)
+    assert made.done == []
+    made.give("b", A)
+    assert not made.late.is_done(WAITED_STREAM, A)  # of b nobody had asked
     assert made.late.is_done(WAITED_STREAM, A)
-    assert made.done == ["a"]
+    assert made.done == ["a", "b"]
+    assert made.late.is_done(WAITED_STREAM, A)
+
+
+def test_what_was_waited_for_is_done_at_the_first_asking(made: Made) -> None:
+    made.give("a", A)
+    made.late.waited(WAITED_STREAM, A)
+    assert made.late.is_done(WAITED_STREAM, A)
 
 
 def test_whatever_there_is_is_done_where_it_must_be(made: Made) -> None:

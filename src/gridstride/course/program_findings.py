@@ -102,11 +102,15 @@ def too_early(found: LabFinding) -> LabFinding:
     """Of what is wrong only where the device does its work no sooner than the host waits for it."""
     name = found.message.partition(":")[0]
     before = f"{name}: right" if found.kind == "wrong_result" else f"{found.message}; all was well"
+    if found.kind == "wrong_lines":
+        asked = "and what nobody waited for it never did. Which call waits for the stream that the kernel is in?"
+    else:
+        asked = ("and what no stream, event or edge of a graph orders, it did the other way round. Which wait or which "
+                 "edge is missing?")  # fmt: skip
     return LabFinding(
         "not_waited",
         f"{before} in the runs before this one, in which the device was late: it did its work when the host waited for "
-        "it, and what no stream, event or edge of a graph orders, it did the other way round. Which wait or which edge "
-        "is missing? gridstride run --late does the same",
+        f"it, {asked} gridstride run --late does the same",
         where=found.where,
         shown=found.shown,
     )

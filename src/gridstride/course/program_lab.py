@@ -284,6 +284,7 @@ class ProgramLab:
         results = self._results(drawn)
         if drawn.run.late:
             late = [*_unlike_expected(drawn.run, outcome), *(results.wrong(outcome) if results else ())]
+            late += wrong_lines(self.day.lab, drawn.sizes, outcome) if self.day.lab.lines else ()
             if late:  # is it the data, which are new?
                 prompt = replace(drawn, run=replace(drawn.run, late=False))
                 yield from self._all_findings(prompt, self._outcome(prompt))

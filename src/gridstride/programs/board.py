@@ -108,7 +108,7 @@ class Board:
 
     def be_late(self) -> None:
         """Before the program begins: its work is put off until the host waits for it."""
-        self._late = LateWork()
+        self._late, self.memory.garbage = LateWork(), True  # zeros would be right where a late memset was to write them
         self.record.models = MODELS_LATE
         for name, kind in TIMELINE_CALLBACKS.items():
             callback = kind(self._guarded(getattr(self._late, name), kind))

@@ -49,6 +49,7 @@ class LateWork:
         self._streams: dict[int, _Stream] = {}
         self._events: dict[int, _Work] = {}
         self._running = False
+        self._asked_for: set[int] = set()
 
     # -- what is given ------------------------------------------------------------------------------------------------
     def put_off(self, stream: int, run: Callable[[], object], *, behind: _Work | None = None) -> _Work:
@@ -94,12 +95,15 @@ class LateWork:
     def waited(self, what: int, number: int) -> None:
         """The host waits, for a device where it is for neither a stream nor an event."""
         with self._lock:
-            if what == WAITED_STREAM:
-                self._do(self._before(number) if number < _DEFAULTS and number % 2 else [self._stream(number).last])
-            elif what == WAITED_EVENT:
-                self._do([self._events.get(number)])
-            else:
-                self._do(each.last for each in self._streams.values() if each.device == number)
+            self._do(self._covered(what, number))
+
+    def _covered(self, what: int, number: int) -> list[_Work | None]:
+        """The last works that a wait covers."""
+        if what == WAITED_STREAM:
+            return [*self._before(number)] if number < _DEFAULTS and number % 2 else [self._stream(number).last]
+        if what == WAITED_EVENT:
+            return [self._events.get(number)]
+        return [each.last for each in self._streams.values() if each.device == number]
 
     def all(self) -> None:
         """Whatever there is: what is not put off itself may need it, and a device may be fast."""
@@ -145,9 +149,15 @@ class LateWork:
             _end(work)
 
     def is_done(self, what: int, number: int) -> int:
-        """Asking counts as waiting, for somebody may ask until it is."""
-        self.waited(what, number)
-        return 1
+        """Not yet, where one asks for the first time; asking again counts as waiting: somebody may ask until it is."""
+        with self._lock:
+            asked = self._covered(what, number)
+            left = {each.number for each in _not_done(asked)}
+            if left - self._asked_for:
+                self._asked_for |= left
+                return 0
+            self._do(asked)
+            return 1
 
     def elapsed_ms(self, start: int, end: int) -> float:
         """NaN where one of them has not happened, so that C says so."""

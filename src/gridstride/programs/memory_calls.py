@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ MEMORY_CALLS = (
     *("create_pool", "destroy_pool", "pooled", "pool_access", "trim_pool", "pool_attribute"),
 )
 """The callbacks that are methods of MemoryCalls."""
+_GARBAGE = 0x7F  # in each byte: no small whole number, no float that sums with others
 _POOL_THRESHOLD = 4
 _POOL_SIZES = {4: "threshold", 5: "reserved", 6: "reserved_high", 7: "used", 8: "used_high"}
 """By the number of cudaMemPoolAttr."""
@@ -41,6 +43,8 @@ class MemoryCalls:
         self._lock = threading.RLock()
         self.told: Callable[[int, int], None] | None = None
         """Is told of address and bytes of each allocation."""
+        self.garbage = False
+        """Whether new memory holds what nobody would take for a number of his."""
 
     def _share(self, asked: int | None, reports: Reports) -> int:
         """Bytes that one GPU has: several share what one would have alone."""
@@ -59,6 +63,8 @@ class MemoryCalls:
         except OutOfDeviceMemory:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
+        if self.garbage and owner >= 0:
+            ctypes.memset(address, _GARBAGE, nbytes)
         self.activity.allocated(nbytes)
         self.peers.allocated(address, nbytes, owner)
         if owner >= 0:

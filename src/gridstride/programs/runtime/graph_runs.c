@@ -9,7 +9,8 @@ struct CUgraphExec_st {
     Graph *graph; /* a copy: what the original becomes later is none of its business */
     Graph *original;
     unsigned long long flags;
-    cudaStream_t stream; /* where a late device was given it last: its launches never overlap */
+    int given; /* to a late device, and in which stream the last time: its launches never overlap */
+    cudaStream_t stream;
 };
 
 typedef struct cudaGraphNodeParams Does;
@@ -243,9 +244,9 @@ static int records_events(const Graph *graph) {
 }
 
 static cudaError_t launch_late(cudaGraphExec_t exec, cudaStream_t stream) {
-    if (exec->stream != stream)
-        gs_catch_up();
-    exec->stream = stream;
+    if (exec->given && exec->stream != stream)
+        gs_board.waited(WAITED_STREAM, gs_stream_number(exec->stream));
+    exec->given = 1, exec->stream = stream;
     GraphLaunch late = {exec->graph, stream};
     gs_put_off(stream, late_graph, &late, sizeof late);
     if (records_events(exec->graph)) /* who waits for one waits for what this launch makes of it */
