@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _MORE_TIME = re.compile(r" \(VirtualGPU\(time_limit=…\) or GRIDSTRIDE_TIME_LIMIT gives (?:it|them) longer\)")
@@ -38,6 +38,13 @@ class LabFinding:
         """For `--json`."""
         words = {"kind": self.kind, "line": self.line, "where": self.where, "message": self.message}
         return words | {"shown": list(self.shown)}
+
+
+def with_words(found: LabFinding, more: str) -> LabFinding:
+    """The finding with more to its message."""
+    message = f"{found.message}; {more}"
+    shown = tuple(line.replace(found.message, message, 1) for line in found.shown)
+    return replace(found, message=message, shown=shown)
 
 
 @dataclass(frozen=True, slots=True)

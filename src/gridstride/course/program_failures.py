@@ -48,15 +48,15 @@ _ASKED_OF_A_FUNCTION = "It gives an error code back, as every call does: is it l
 
 
 def failing(run: LabRun, made: Mapping[str, float], draw: random.Random) -> Iterator[LabRun]:
-    """The same run several times, of a program that `made` so many calls: of each kind of call each fails, or where
-    there are many some; of every function of the runtime one call does; and the last kernel faults.
+    """The same run several times, of a program that `made` so many calls: of every function of the runtime one call
+    fails; of each kind of call each does, or where there are many some; and the last kernel faults.
     """
-    for kind in _KINDS:
-        for each in _chosen(int(made.get(counted_as(kind), 0)), draw):
-            yield replace(run, fails={kind: each})
     for function, number in sorted(functions_called(made).items()):
         if not _PASSED_OVER.search(function):
             yield replace(run, fails={function: draw.randint(1, number)})
+    for kind in _KINDS:
+        for each in _chosen(int(made.get(counted_as(kind), 0)), draw):
+            yield replace(run, fails={kind: each})
     if last := int(made.get(counted_as("kernel"), 0)):  # known when the host waits for it, and not before
         yield replace(run, fails={"kernel": last}, late=True)
 

@@ -116,6 +116,14 @@ def too_early(found: LabFinding) -> LabFinding:
     )
 
 
+def only_in_an_order(seed: int) -> str:
+    """Of what is wrong only where blocks, warps and lanes come in another order than they mostly do."""
+    return (
+        "with the same data all is well when blocks, warps and lanes come in the order of their numbers, and CUDA "
+        f"promises no order: gridstride run --seed {seed} has the one of this run"
+    )
+
+
 def printed_too_much(lost: int) -> str:
     """Of a program whose output did not fit."""
     return f"the program printed {lost:,} bytes more than are kept: does a loop in it ever end?"

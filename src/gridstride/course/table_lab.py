@@ -23,6 +23,8 @@ from gridstride.course.toml_lines import lines_of
 KINDS = ("unreadable", "empty_cell", "wrong_value", "no_number", "unknown_row", "unknown_column",
          "unknown_word")  # fmt: skip
 _NUMBER = re.compile(r"\s*(-?\d[\d_,]*(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)", re.DOTALL)
+_MOST = 1e30  # no cell holds so much
+_WIDE = 60  # characters of a cell that are quoted
 _SAME = 0.02  # how near to a slip's ratio a wrong value must be to be taken for it
 
 
@@ -44,6 +46,9 @@ def _findings(day: Day, text: str) -> Iterator[LabFinding]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         yield _unreadable(text, str(error))
+        return
+    except (ValueError, RecursionError):  # thousands of digits, or of brackets
+        yield _unreadable(text, "a number or a list in it is far larger than a cell's")
         return
     lines = lines_of(text)
     yield from _unknown("row", table, day.lab.rows, lines, ())
@@ -86,7 +91,9 @@ def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> L
     if column.words:
         return _word(lab, row, column, given, line)
     if isinstance(given, bool) or not isinstance(given, int | float):
-        return LabFinding("no_number", f"{where} is {given!r}: {_no_number(column, given)}", line, where)
+        return LabFinding("no_number", f"{where} is {_short(given)}: {_no_number(column, given)}", line, where)
+    if abs(given) >= _MOST:
+        return LabFinding("no_number", f"{where} is {_short(given)}: no figure of a chip is that large", line, where)
     right = evaluate(column.value, _data(lab, row)[1])
     if abs(given - right) <= column.tolerance * abs(right):
         return None
@@ -103,6 +110,12 @@ def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> L
     return LabFinding("wrong_value", f"{where} = {given:g} {column.unit}: {why}", line, where)
 
 
+def _short(given: object) -> str:
+    """As it stands in the file, and no longer than a line."""
+    shown = repr(given)
+    return shown if len(shown) <= _WIDE else f"{shown[:_WIDE]}…"
+
+
 def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
     """A kernel's limiter and counts; of a chip its data, and no limiter."""
     for kernel in lab.kernels:
@@ -117,7 +130,7 @@ def _word(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> L
     word = next((each for each in column.words if each.lower() == str(given).strip().lower()), None)
     if word is None:
         known = ", ".join(f'"{each}"' for each in column.words)
-        return LabFinding("unknown_word", f"{where} is {given!r}: one of {known} belongs there", line, where)
+        return LabFinding("unknown_word", f"{where} is {_short(given)}: one of {known} belongs there", line, where)
     if word == _data(lab, row)[0]:
         return None
     return LabFinding("wrong_value", f'{where} = "{word}": {column.words[word]}', line, where)

@@ -297,4 +297,4 @@ class Board:
         self.reports.activity(self.activity.as_dict())
         if self.device.sanitize:
             for leak in self.device.leaks():
-                self.reports.finding(leak)
+                self.reports.finding(self._peers.leak_in_words(leak))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gridstride.virtual.findings.finding import KernelFinding
     from gridstride.virtual.machine.memory.arena import Arena
 
 MOST = 16
@@ -70,6 +71,18 @@ class Peers:
         with self._lock:
             self._memory[address] = replace(self._memory[address], pool=pool)
             self._hidden.clear()
+
+    def leak_in_words(self, leak: KernelFinding) -> KernelFinding:
+        """What the sanitizer says is still there, with the call that gives it back."""
+        with self._lock:
+            memory = self._memory.get(leak.address or 0)
+        if memory is None:
+            return leak
+        if memory.owner == HOST:  # rounded up to pages where it was registered
+            message = "host memory is still pinned: cudaFreeHost, or cudaHostUnregister for what was registered"
+        else:
+            message = f"{leak.message}; cudaFree gives it back, cudaFreeAsync what is a pool's"
+        return replace(leak, message=message)
 
     def freed(self, address: int) -> None:
         """It is gone."""
