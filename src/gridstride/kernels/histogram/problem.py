@@ -97,6 +97,7 @@ problem = Problem(
         "far out": far_out,
         "counts = 0": empty_yet,
     },
+    wide_data=("normal", "one bin"),  # what a block or a lane counts by itself is most then
     tiles=(32, 256, 4096, 8192),
     observed={"n": 1 << 24},
     timed={"n": 1 << 28},
