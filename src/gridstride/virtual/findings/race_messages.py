@@ -104,10 +104,11 @@ def _message(mine: Side, theirs: Side, where: str, count: int) -> str:
     did = "changed atomically" if theirs.did == "changed" else theirs.did
     same = mine.block == theirs.block
     warp = " of the same warp" if mine.warp == theirs.warp else ""
+    me = f"thread {mine.thread}" + ("" if same else f" of block {mine.block}")
     them = f"thread {theirs.thread}" + (warp if same else f" of block {theirs.block}")
     more = f" ({count} times between these two lines)" if count > 1 else ""
     return (
-        f"thread {mine.thread} {does} {where}, which {them} {did} in line {theirs.line} with nothing to say which "
+        f"{me} {does} {where}, which {them} {did} in line {theirs.line} with nothing to say which "
         f"comes first{more}: {_advice(mine, theirs, same)}"
     )
 
@@ -116,16 +117,17 @@ def _past_the_caches(mine: Side, theirs: Side, where: str, count: int) -> str:
     """Of a read through the read-only path and a write in the same launch, in whatever order."""
     verb = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[mine.did]
     did = "changed atomically" if theirs.did == "changed" else theirs.did
-    block = "" if mine.block == theirs.block else f" of block {theirs.block}"
+    me, them = f"thread {mine.thread}", f"thread {theirs.thread}"
+    if mine.block != theirs.block:
+        me, them = f"{me} of block {mine.block}", f"{them} of block {theirs.block}"
     path = " through the read-only cache"
     more = f" ({count} times between these two lines)" if count > 1 else ""
     here, there = (path, "") if mine.did == "read" else ("", path)
     return (
-        f"thread {mine.thread} {verb} {where}{here}, which thread {theirs.thread}{block} {did}{there} in line "
-        f"{theirs.line} of the same launch{more}: that cache (ld.global.nc) is not kept coherent, and no barrier or "
-        "fence orders it, so the read may give the old value or the new; it is what __ldg and `const … __restrict__` "
-        "make, which promise that nobody writes there while the kernel runs: read it with a plain load, or write to "
-        "another array"
+        f"{me} {verb} {where}{here}, which {them} {did}{there} in line {theirs.line} of the same launch{more}: that "
+        "cache (ld.global.nc) is not kept coherent, and no barrier or fence orders it, so the read may give the old "
+        "value or the new; it is what __ldg and `const … __restrict__` make, which promise that nobody writes there "
+        "while the kernel runs: read it with a plain load, or write to another array"
     )
 
 

@@ -255,7 +255,7 @@ def _verb(place: KernelSite | None) -> str:
         return "read"
     spaces = [word for word in place.name.replace("::", ".").split(".") if word in ("shared", "global")]
     copies_in = place.name.startswith("cp.") and spaces[:1] == ["shared"]
-    return "write" if place.name.startswith("st") or copies_in else "read"
+    return "write" if place.name.startswith(("st", "wmma.store")) or copies_in else "read"
 
 
 def _does(place: KernelSite | None) -> str:
