@@ -318,6 +318,44 @@ def test_calls_are_work_of_the_handles_stream(program: Run, words: tuple[str, ..
     assert len({each["stream"] for each in kernels}) == 1
 
 
+def test_in_tf32_mode_floats_are_rounded_before_they_are_multiplied(program: Run) -> None:
+    text = """
+#include <cublas_v2.h>
+#include <cmath>
+#include <cstdio>
+int main() {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    // 1 + 2^-10 is a TF32; 2^-11 more is half way and rounds up, 2^-12 more rounds down; what is infinite stays so
+    const float given[4] = {1 + 0x1p-10f, 1 + 0x1p-10f + 0x1p-11f, 1 + 0x1p-10f + 0x1p-12f, INFINITY};
+    const float one = 1, zero = 0;
+    float *x, *unit, *y, result[4];
+    cudaMalloc(&x, 16), cudaMalloc(&unit, 4), cudaMalloc(&y, 16);
+    cudaMemcpy(x, given, 16, cudaMemcpyHostToDevice);
+    cudaMemcpy(unit, &one, 4, cudaMemcpyHostToDevice);
+    auto show = [&] {
+        cudaMemcpy(result, y, 16, cudaMemcpyDeviceToHost);
+        for (float each : result) printf("%g ", (each - 1) * 4096);
+        puts("");
+    };
+    auto multiply = [&](cublasComputeType_t compute) {
+        cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, x, CUDA_R_32F, 4, unit, CUDA_R_32F, 1, &zero, y,
+                     CUDA_R_32F, 4, compute, CUBLAS_GEMM_DEFAULT);
+        show();
+    };
+    multiply(CUBLAS_COMPUTE_32F);
+    multiply(CUBLAS_COMPUTE_32F_FAST_TF32);
+    cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
+    cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, x, 4, unit, 1, &zero, y, 4);
+    show();
+    multiply(CUBLAS_COMPUTE_32F_PEDANTIC);
+}
+"""
+    exact, rounded = "4 6 5 inf", "4 8 4 inf"
+    shown = [line.strip() for line in program(text).stdout.splitlines()]
+    assert shown == [exact, rounded, rounded, exact]
+
+
 def test_a_destroyed_handle_is_a_status_and_no_crash(program: Run) -> None:
     assert program(_ORDERED).returncode == 1  # CUBLAS_STATUS_NOT_INITIALIZED
 

@@ -31,8 +31,18 @@ struct Product {
   bool halves;
 };
 
+// A float of which a tensor core takes 10 bits of the fraction.
+struct Tf32 {
+  float value;
+};
+
 template <class Sum, class T>
 __device__ Sum widen(T value) { return Sum(value); }
+template <>
+__device__ float widen<float>(Tf32 value) {
+  unsigned bits = __float_as_uint(value.value), finite = (bits & 0x7f800000) != 0x7f800000;
+  return finite ? __uint_as_float((bits + 0x1000) & 0xffffe000) : value.value;  // to the nearest, halves away from 0
+}
 template <>
 __device__ float widen<float>(__half value) { return __half2float(value); }
 template <>
@@ -169,6 +179,7 @@ bool is_operation(cublasOperation_t op) { return op >= CUBLAS_OP_N && op <= CUBL
 struct Shape {
   cublasOperation_t transa, transb;
   int m, n, k, lda, ldb, ldc, count;
+  bool exact = false;  // whatever the handle's mode is
 };
 
 bool valid(const Shape& s) {
@@ -178,11 +189,19 @@ bool valid(const Shape& s) {
   return s.lda >= (rows_a > 1 ? rows_a : 1) && s.ldb >= (rows_b > 1 ? rows_b : 1) && s.ldc >= (s.m > 1 ? s.m : 1);
 }
 
+Operand<const Tf32> rounded(Operand<const float> x) {
+  return {reinterpret_cast<const Tf32*>(x.first), reinterpret_cast<const Tf32* const*>(x.list), x.stride};
+}
+
 template <class In, class Out, class Sum>
 cublasStatus_t product(cublasHandle_t handle, const Shape& s, const void* alpha, Operand<const In> a,
                        Operand<const In> b, const void* beta, Operand<Out> c, bool halves = false) {
   HANDLE(handle);
   VALID(valid(s) && alpha != nullptr && beta != nullptr);
+  if constexpr (__is_same(In, float)) {
+    if ((handle->math & CUBLAS_TF32_TENSOR_OP_MATH) == CUBLAS_TF32_TENSOR_OP_MATH && !s.exact)
+      return product<Tf32, Out, Sum>(handle, s, alpha, rounded(a), rounded(b), beta, c, halves);
+  }
   if (s.m == 0 || s.n == 0 || s.count == 0) return CUBLAS_STATUS_SUCCESS;
   const bool plain_a = s.transa == CUBLAS_OP_N, plain_b = s.transb == CUBLAS_OP_N;
   Product<In, Out, Sum> p{s.m, s.n, s.k, s.count, a, b, 1, s.lda, s.ldb, 1, c, s.ldc, {}, {}, {}, {}, halves};
@@ -224,7 +243,7 @@ bool sums_in_float(cublasComputeType_t compute) {
          compute == CUBLAS_COMPUTE_32F_FAST_TF32;
 }
 
-cublasStatus_t gemm_ex(cublasHandle_t handle, const Shape& s, const void* alpha, Untyped a, Untyped b, const void* beta,
+cublasStatus_t gemm_ex(cublasHandle_t handle, Shape s, const void* alpha, Untyped a, Untyped b, const void* beta,
                        Untyped c, cublasComputeType_t compute) {
   HANDLE(handle);
   NEED(a.type == b.type, CUBLAS_STATUS_NOT_SUPPORTED);
@@ -238,6 +257,9 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, const Shape& s, const void* alpha,
     return typed<__half, __half, float>(handle, s, alpha, a, b, beta, c, true);
   }
   NEED(sums_in_float(compute), CUBLAS_STATUS_NOT_SUPPORTED);
+  s.exact = compute == CUBLAS_COMPUTE_32F_PEDANTIC;
+  if (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && are(CUDA_R_32F, CUDA_R_32F))
+    return typed<Tf32, float, float>(handle, s, alpha, a, b, beta, c, false);
   if (are(CUDA_R_32F, CUDA_R_32F)) return typed<float, float, float>(handle, s, alpha, a, b, beta, c, false);
   if (are(CUDA_R_16F, CUDA_R_16F)) return typed<__half, __half, float>(handle, s, alpha, a, b, beta, c, false);
   if (are(CUDA_R_16F, CUDA_R_32F)) return typed<__half, float, float>(handle, s, alpha, a, b, beta, c, false);
