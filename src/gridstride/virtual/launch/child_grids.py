@@ -212,8 +212,9 @@ def _with_launcher(found: KernelFinding, parent: Grid, thread: Thread) -> Kernel
 _WHY = {
     9: "a grid or block dimension is 0 or above the chip's limit, the block has more threads than the kernel may have, "
     "or it asks for more shared memory than a block gets",
-    69: "so many launches cannot wait at a time: VirtualGPU(pending_launches=…) gives room for more, as "
-    "cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount) does",
+    69: "so many launches cannot wait at a time: does what launches itself come to an end? "
+    "cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount) gives room for more, as VirtualGPU(pending_launches=…) "
+    "does",
     98: "what is launched is no kernel of this module",
     400: "no such stream in this grid: streams are not handed on to children",
 }
