@@ -52,7 +52,7 @@ __global__ void sweep(const int* from, int* to, int n)
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     const int left = i > 0 ? from[i - 1] : from[i];
-    const int right = i < n - 1 ? from[i + 1] : from[i];
+    const int right = i < n - 1 ? from[i + 1] : from[i];  // <- here
     to[i] = (left + 2 * from[i] + right) / 4;
 }
 
@@ -76,7 +76,7 @@ void step(int* x, int* y, const int* heat, int* seen, int* now, int n,
     add_heat<<<1, 1, 0, stream>>>(x, heat, now, n);
     CHECK(cudaGetLastError());
     for (int k = 0; k < SWEEPS; ++k) {
-        sweep<<<4, 256, 0, stream>>>(x, y, n);  // <- here
+        sweep<<<4, 256, 0, stream>>>(x, y, n);
         CHECK(cudaGetLastError());
         std::swap(x, y);
     }

@@ -51,7 +51,7 @@ __global__ void add_up(const int* x, int n, int* sum)
         own += x[i];
     for (int k = 16; k > 0; k /= 2)  // of the warp
         own += __shfl_down_sync(~0u, own, k);
-    if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, own);  // <- here
 }
 
 __global__ void subtract(const int* x, int* y, int n, const int* sum)
