@@ -19,13 +19,19 @@ PARTS = ((-0.8, 0.05, 0.2), (-1.3, -0.1, 0.35), (-0.2, 0.6, 0.5), (0.2, -0.2, 0.
 """Left, top and width of parts with the set's edge in them."""
 RIMS = (0.36985442, -0.20682470, 0.015473043)
 """One in which, at 3 × 2 squares, each side of a rim decides somewhere, and each of its corners."""
+FAR = (-15.0, -9.0, 6.0)
+"""Left, top and width of a square: all of the set lies within one, whose rim has one count."""
 
 
 def window(v: Values) -> dict[str, object]:
-    """Square pictures show all of the set, others a part of it, which is drawn but for 3 × 2 squares."""
+    """Square pictures show all of the set, others a part of it, which is drawn but for 3 × 2 squares.
+    From 5 squares across on, the set is seen from afar.
+    """
     across, down = int(v["across"]), int(v["down"])
     left, top, width = -2.0, -1.25, 2.5
-    if (across, down) == (3, 2):
+    if across >= 5:
+        left, top, width = FAR[0], FAR[1], FAR[2] * across
+    elif (across, down) == (3, 2):
         left, top, width = RIMS
     elif across != down:
         left, top, width = PARTS[int(abs(float(v["left"])) * 1e6) % len(PARTS)]

@@ -1,0 +1,72 @@
+// 1,024 blocks of 256 threads are exactly what the example needs, and the numbers went into the launch as they stood on the
+// paper. The guard keeps shorter arrays right. Of a longer one the rest has no thread, and c holds there what was in it
+// before.
+//
+// expect: wrong_result
+
+// managed N A B C: c = a + b for N floats each. A and B are files to read, C is the file to write.
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+void read_floats(const char* path, float* x, int n)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d floats\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+}
+
+void write_floats(const char* path, const float* x, int n)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+__global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: managed N A B C\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]);
+    const size_t bytes = n * sizeof(float);
+    float *a, *b, *c;
+    CHECK(cudaMallocManaged(&a, bytes));
+    CHECK(cudaMallocManaged(&b, bytes));
+    CHECK(cudaMallocManaged(&c, bytes));
+    read_floats(argv[2], a, n);
+    read_floats(argv[3], b, n);
+
+    add<<<1024, 256>>>(a, b, c, n);  // <- here
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+
+    write_floats(argv[4], c, n);
+    CHECK(cudaFree(a));
+    CHECK(cudaFree(b));
+    CHECK(cudaFree(c));
+    return 0;
+}

@@ -1,0 +1,102 @@
+// 4,096 blocks of 256 threads are exactly what the example needs, and the number went into both launches. The guard keeps
+// shorter arrays right, and the time is that of the whole example. A longer array would be timed for a part of the work,
+// and nothing would say so. Its end has no thread.
+//
+// expect: wrong_result
+
+// timed N A B C: c = a + b for N floats each, and how long one launch takes. A and B are files to read,
+// C is the file to write.
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+void read_floats(const char* path, float* x, int n)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d floats\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+}
+
+void write_floats(const char* path, const float* x, int n)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+__global__ void add(const float* a, const float* b, float* c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: timed N A B C\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]);
+    const size_t bytes = n * sizeof(float);
+    float *a, *b, *c, *device_a, *device_b, *device_c;
+    CHECK(cudaMallocHost(&a, bytes));
+    CHECK(cudaMallocHost(&b, bytes));
+    CHECK(cudaMallocHost(&c, bytes));
+    CHECK(cudaMalloc(&device_a, bytes));
+    CHECK(cudaMalloc(&device_b, bytes));
+    CHECK(cudaMalloc(&device_c, bytes));
+    read_floats(argv[2], a, n);
+    read_floats(argv[3], b, n);
+
+    const int launches = 20;
+    float ms = 0.0f;
+    cudaStream_t work;
+    CHECK(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking));
+
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaMemcpyAsync(device_a, a, bytes, cudaMemcpyHostToDevice, work));
+    CHECK(cudaMemcpyAsync(device_b, b, bytes, cudaMemcpyHostToDevice, work));
+    add<<<4096, 256, 0, work>>>(device_a, device_b, device_c, n);  // <- here
+    CHECK(cudaGetLastError());
+
+    CHECK(cudaEventRecord(start, work));
+    for (int k = 0; k < launches; k++) {
+        add<<<4096, 256, 0, work>>>(device_a, device_b, device_c, n);  // <- here
+        CHECK(cudaGetLastError());
+    }
+    CHECK(cudaEventRecord(stop, work));
+    CHECK(cudaMemcpyAsync(c, device_c, bytes, cudaMemcpyDeviceToHost, work));
+    CHECK(cudaStreamSynchronize(work));
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    printf("%.2f us for each of %d launches\n", 1000 * ms / launches, launches);
+    write_floats(argv[4], c, n);
+    CHECK(cudaEventDestroy(start));
+    CHECK(cudaEventDestroy(stop));
+    CHECK(cudaStreamDestroy(work));
+    CHECK(cudaFree(device_a));
+    CHECK(cudaFree(device_b));
+    CHECK(cudaFree(device_c));
+    CHECK(cudaFreeHost(a));
+    CHECK(cudaFreeHost(b));
+    CHECK(cudaFreeHost(c));
+    return 0;
+}
