@@ -89,10 +89,11 @@ int main(int argc, char** argv)
     std::vector<unsigned> first(rounds);
 
     cudaStream_t stream;
-    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     unsigned* y;
     CHECK(cudaMalloc(&y, bytes));
-    CHECK(cudaMemcpy(y, x.data(), bytes, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyAsync(y, x.data(), bytes, cudaMemcpyHostToDevice,
+                          stream));
     for (int r = 0; r < rounds; ++r) {
         round(y, add[r], n, stream);
         CHECK(cudaMemcpyAsync(&first[r], y, sizeof(unsigned),

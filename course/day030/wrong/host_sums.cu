@@ -1,0 +1,117 @@
+// The host adds the echo before it sends the recording, and one to each number, which the kernel takes away again. All
+// copies go as they should, in pieces and side by side, and without the kernel no number is right. But the device was
+// to do the work. What is in its memory is no recording any more, and the host has gone through all of it first.
+//
+// expect: not_by_kernel
+
+// echo N LAG X Y: y[i] = x[i] + x[i - LAG] / 2 for N numbers, with silence
+// before the first. X is a file to read, Y is written. The device need not
+// hold them all.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                  \
+    do {                                                             \
+        const cudaError_t code = (call);                             \
+        if (code != cudaSuccess) {                                   \
+            fprintf(stderr, "%s, line %d: %s\n", #call, __LINE__,    \
+                    cudaGetErrorString(code));                       \
+            exit(1);                                                 \
+        }                                                            \
+    } while (0)
+
+void read_numbers(const char* path, int* x, int n)
+{
+    FILE* file = fopen(path, "rb");
+    if (file == nullptr || fread(x, 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s does not hold %d numbers\n", path, n);
+        exit(2);
+    }
+    fclose(file);
+}
+
+void write_numbers(const char* path, const int* x, int n)
+{
+    FILE* file = fopen(path, "wb");
+    if (file == nullptr || fwrite(x, 4, n, file) != (size_t)n) {
+        fprintf(stderr, "%s cannot be written\n", path);
+        exit(2);
+    }
+    fclose(file);
+}
+
+// Of `before + count` numbers the last `count` get their echo.
+__global__ void echo(const int* x, int* y, int before, int count, int lag)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    const int at = before + i;
+    y[i] = x[at] - 1;
+}
+
+// What a piece needs on the device, and the stream that it goes through.
+const int PLACES = 3;
+struct Place {
+    int *x, *y;
+    cudaStream_t stream;
+};
+
+// Numbers of a piece, so that all places fit into the memory that is free.
+int piece_of(int n, int lag)
+{
+    size_t left, all;
+    CHECK(cudaMemGetInfo(&left, &all));
+    const int numbers = std::min(left / 10 * 9 / PLACES / sizeof(int),
+                                 (size_t)2 * n + lag);
+    return std::max(1, std::min(n, (numbers - lag) / 2));
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: echo N LAG X Y\n");
+        return 2;
+    }
+    const int n = atoi(argv[1]), lag = atoi(argv[2]);
+    int *x, *y;  // on the host
+    CHECK(cudaMallocHost(&x, n * sizeof(int)));
+    CHECK(cudaMallocHost(&y, n * sizeof(int)));
+    read_numbers(argv[3], x, n);
+
+    for (int i = n - 1; i >= 0; --i) x[i] += 1 + (i >= lag ? x[i - lag] / 2 : 0);
+    const int part = piece_of(n, lag);
+    Place place[PLACES];
+    for (Place& p : place) {
+        CHECK(cudaMalloc(&p.x, (lag + part) * sizeof(int)));
+        CHECK(cudaMalloc(&p.y, part * sizeof(int)));
+        CHECK(cudaStreamCreate(&p.stream));
+    }
+
+    for (int first = 0, k = 0; first < n; first += part, ++k) {
+        const Place& p = place[k % PLACES];
+        const int count = std::min(part, n - first);
+        const int before = std::min(first, lag);
+        CHECK(cudaMemcpyAsync(p.x, x + first - before,
+                              (before + count) * sizeof(int),
+                              cudaMemcpyHostToDevice, p.stream));
+        echo<<<(count + 255) / 256, 256, 0, p.stream>>>(p.x, p.y, before,
+                                                        count, lag);
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemcpyAsync(y + first, p.y, count * sizeof(int),
+                              cudaMemcpyDeviceToHost, p.stream));
+    }
+    CHECK(cudaDeviceSynchronize());
+
+    for (const Place& p : place) {
+        CHECK(cudaFree(p.x));
+        CHECK(cudaFree(p.y));
+        CHECK(cudaStreamDestroy(p.stream));
+    }
+
+    write_numbers(argv[4], y, n);
+    CHECK(cudaFreeHost(x));
+    CHECK(cudaFreeHost(y));
+    return 0;
+}
