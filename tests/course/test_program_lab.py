@@ -69,7 +69,7 @@ def test_a_programs_lab_is_read() -> None:
 
 MISTAKES: dict[str, tuple[str, Change, str]] = {
     "first run drawn": ("day003", ("{ n = 1000 }", "{ n = [900, 1000] }"), "the first run has fixed sizes"),
-    "none larger": ("day003", ("{ n = [1025, 5000] }", "{ n = [10, 900] }"), "more than the first's n = 1000"),
+    "none larger": ("day012", ("[300000, 500000]", "[3, 500]"), "no run has more than the first's n = 262144"),
     "no range": ("day003", ("[1025, 5000]", "[5000, 1025]"), r"size n is \[5000, 1025\]"),
     "other sizes": ("day003", ("{ n = 1 }", "{ m = 1 }"), "every run has the sizes of the first"),
     "unknown call": ("day003", ('"copy=2"', '"copies=2"'), "CALL=NUMBER belongs there"),
