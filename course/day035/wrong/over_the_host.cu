@@ -91,6 +91,8 @@ int main(int argc, char** argv)
 
     for (int step = 0; step < 2 * (gpus - 1); ++step) {
         const bool adds = step < gpus - 1;
+        for (int g = 0; g < gpus; ++g)
+            CHECK(cudaStreamSynchronize(gpu[g].stream));
         for (int g = 0; g < gpus; ++g) {
             const int right = (g + 1) % gpus;
             const int piece = (g - step + 2 * gpus) % gpus;
@@ -101,9 +103,9 @@ int main(int argc, char** argv)
                              count * sizeof(int), cudaMemcpyDeviceToHost));
             CHECK(cudaMemcpy(to + at, sums.data() + at,
                              count * sizeof(int), cudaMemcpyHostToDevice));
+            CHECK(cudaDeviceSynchronize());
         }
         for (int g = 0; g < gpus; ++g) {
-            CHECK(cudaStreamSynchronize(gpu[g].stream));
             const int left = (g + gpus - 1) % gpus;
             if (!adds) continue;
             const int piece = (left - step + 2 * gpus) % gpus;
