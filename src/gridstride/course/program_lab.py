@@ -93,13 +93,7 @@ class ProgramLab:
             last = [run for run in self.day.lab.runs if run.late or run.checks]  # figures are more to the point
             done, findings = self._runs([run for run in self.day.lab.runs if run not in last], text)
             if not findings:
-                counted = self._first
-                if self._is_modelled():
-                    trial, outcome = self._modelled()
-                    findings = tuple(ended_otherwise_modelled(outcome, trial.run.status))
-                    counted = {**counts(outcome), **trial.sizes}
-                    findings = findings or tuple(wrong_numbers(self.day.lab, counted, outcome))
-                findings = findings or tuple(out_of_bounds(self.day, counted))
+                counted, findings = self._of_the_first()
             if not findings:
                 more, findings = self._runs(last, text)
                 done += more
@@ -107,6 +101,15 @@ class ProgramLab:
                 measured = {} if findings else self._measured(counted)
         return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, done, source=text,
                           chip=self.day.lab.chip)  # fmt: skip
+
+    def _of_the_first(self) -> tuple[Mapping[str, float], tuple[LabFinding, ...]]:
+        """What the first run counts, and how that is out of bounds or unlike what was printed."""
+        if not self._is_modelled():
+            return self._first, tuple(out_of_bounds(self.day, self._first))
+        trial, outcome = self._modelled()
+        counted = {**counts(outcome), **trial.sizes}
+        findings = tuple(ended_otherwise_modelled(outcome, trial.run.status)) or tuple(out_of_bounds(self.day, counted))
+        return counted, findings or tuple(wrong_numbers(self.day.lab, counted, outcome))
 
     def _runs(self, runs: Sequence[LabRun], text: str) -> tuple[int, tuple[LabFinding, ...]]:
         """How many were as they must be, and what was wrong in the next one."""
