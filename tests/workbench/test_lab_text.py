@@ -47,5 +47,16 @@ def test_a_file_that_cannot_be_used_is_named(mine: Path) -> None:
     lab = LabText(day(5))
     (mine / "day005/fields.cu").unlink()
     (mine / "day005/fields.cu").mkdir()
-    with pytest.raises(ProgressError, match=r"fields\.cu cannot be read: Is a directory"):
+    with pytest.raises(ProgressError, match=r"fields\.cu is a folder"):
         lab.changed()
+
+
+@pytest.mark.parametrize("raw", [b"caf\xe9 = 1", b"\x7fELF\0\1"], ids=["Latin-1", "binary"])
+def test_a_file_that_is_no_text_is_not_opened_and_keeps_its_bytes(mine: Path, raw: bytes) -> None:
+    lab = LabText(day(5))
+    (mine / "day005/fields.cu").write_bytes(raw)
+    with pytest.raises(ProgressError, match=r"fields\.cu is (not UTF-8 text|a binary file)"):
+        lab.save("mine")
+    with pytest.raises(ProgressError):
+        LabText(day(5))
+    assert (mine / "day005/fields.cu").read_bytes() == raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 import sqlite3
@@ -25,6 +26,7 @@ from gridstride.workbench import store
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.ladder_record import recorded as recorded_times
 from gridstride.workbench.pages import chat
+from gridstride.workbench.pages import editor as editor_page
 from gridstride.workbench.pages.editor import Editor
 
 Visit = Callable[[Callable[..., Any]], None]
@@ -377,6 +379,44 @@ def test_questions_that_are_due_are_asked_on_a_page_of_their_own(
         await user.should_see("Right:")
         await user.open("/again")
         await user.should_see("No question waits to be asked again")
+
+    visit(scenario)
+
+
+def test_a_lab_file_that_cannot_be_opened_is_said_and_the_other_pages_stay(visit: Visit, mine: Path) -> None:
+    (mine / "day005").mkdir()
+    file = mine / "day005/fields.cu"
+    os.mkfifo(file)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        await user.should_see("is a pipe or a device")
+        await user.should_not_see(kind=ui.codemirror)
+        await user.open("/")
+        await user.should_see("The course")
+        file.unlink()
+        await user.open("/day/5/lab")
+        await user.should_see(kind=ui.codemirror)
+
+    visit(scenario)
+
+
+def test_an_open_editor_says_once_that_its_file_is_none_and_goes_on_when_it_is_one(
+    visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editor_page, "_TICK", 0.05)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        file = mine / "day005/fields.cu"
+        file.write_bytes(b"caf\xe9")
+        await user.should_see("is not UTF-8 text", retries=50)
+        said = _all(user, ui.element, "trouble")
+        await asyncio.sleep(0.3)
+        assert _all(user, ui.element, "trouble") == said
+        file.write_text("theirs")
+        await user.should_see("reloaded", retries=50)
+        await user.should_not_see("is not UTF-8 text")
 
     visit(scenario)
 

@@ -16,7 +16,6 @@ from gridstride.commands.terminal import (
     emit,
     kernels_print_on_stderr,
     print_stderr,
-    refuse_what_never_ends,
     stdout,
 )
 
@@ -43,7 +42,10 @@ def run(word: str | None, *, as_json: bool) -> bool:
                 emit({**verdict.json(), "file": str(file), "predicted": predictions(day, progress)})
                 return verdict.passed
             print_stderr(f"watching {file}: save it to have it judged, Ctrl-C ends")
-            for _ in _saves(file):
+            for unreadable in _saves(file):
+                if unreadable:
+                    print_stderr(f"error: {unreadable}")
+                    continue
                 try:
                     verdict = _judged(judge, file, progress)
                 except WrongUse as error:  # no kernel at all: the next save may bring one
@@ -133,26 +135,38 @@ def _record(verdict: LabVerdict, progress: Progress) -> None:
         print_stderr(f"warning: this verdict was not recorded: {error}")
 
 
-def _saves(file: Path) -> Iterator[None]:
-    """Once at first, then whenever the file's text is another; an editor may take it away for a moment."""
-    before: bytes | None = None
-    stamp: tuple[int, int] | None = None
+def _saves(file: Path) -> Iterator[str]:
+    """At first, then whenever the file's text is another: why it can be none, or nothing where it is one. An editor may
+    take the file away for a moment. WrongUse where it can be none at first.
+    """
+    before: bytes | str | None = None
+    stamp: tuple[int, ...] | None = None
     while True:
-        refuse_what_never_ends(file)
         try:
             status = file.stat()
-            now = (status.st_mtime_ns, status.st_size)
-            text = file.read_bytes() if now != stamp else before
+            now = (status.st_mode, status.st_ino, status.st_mtime_ns, status.st_size)
+            text = _bytes_or_why_not(file) if now != stamp else before
         except FileNotFoundError:
             time.sleep(_LOOK)
             continue
         except OSError as error:
             raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+        if isinstance(text, str) and before is None:
+            raise WrongUse(text)
         stamp = now
         if text != before:
             before = text
-            yield
+            yield text if isinstance(text, str) else ""
         time.sleep(_LOOK)
+
+
+def _bytes_or_why_not(file: Path) -> bytes | str:
+    from gridstride.course.source_file import NoSource, read_bytes
+
+    try:
+        return read_bytes(file)
+    except NoSource as error:
+        return str(error)
 
 
 def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: bool) -> None:

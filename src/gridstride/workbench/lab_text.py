@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from gridstride.course.errors import ProgressError
 from gridstride.course.lesson import Day
+from gridstride.course.source_file import NoSource, read_text
 from gridstride.course.workspace import prepare_lab
 
 
@@ -14,7 +13,9 @@ class ChangedElsewhere(RuntimeError):
 
 
 class LabText:
-    """The file's text as it was last read or written here; ProgressError where the file cannot be used."""
+    """The file's text as it was last read or written here; ProgressError where the file cannot be used. What is no
+    UTF-8 text is not opened: saved again, its bytes would be lost.
+    """
 
     def __init__(self, day: Day) -> None:
         self.path, _ = prepare_lab(day)
@@ -46,11 +47,8 @@ class LabText:
 
     def _read(self) -> str:
         try:
-            return _text(self.path)
+            return read_text(self.path)
+        except NoSource as error:
+            raise ProgressError(str(error)) from error
         except OSError as error:
             raise ProgressError(f"{self.path} cannot be read: {error.strerror}") from error
-
-
-def _text(path: Path) -> str:
-    """As an editor shows it: lines end with a line feed, and a byte that is no text is a replacement character."""
-    return path.read_text(encoding="utf-8-sig", errors="replace")
