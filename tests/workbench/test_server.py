@@ -142,6 +142,7 @@ def test_a_portfolio_is_shown_without_scripts_and_in_the_browsers_colours(mine: 
     assert answer.text == SITE
     assert dark == SITE.replace("@media (prefers-color-scheme: dark)", "@media all")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"  # the portfolio's own page frames it
 
 
 def test_other_machines_need_the_password(mine: Path) -> None:

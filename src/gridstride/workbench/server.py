@@ -40,8 +40,8 @@ _ALERTS = """<script>addEventListener("DOMContentLoaded", () => {
 _RECONNECT = 60.0  # seconds for which a page waits for a browser that lost its connection
 _LEAVE = 3  # seconds for requests under way when the server ends
 _LARGEST_PAGE = 64 << 20  # bytes of a portfolio's page
-_LOCKED_IN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-              "cache-control": "no-store"}  # fmt: skip
+_LOCKED_IN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+              "frame-ancestors 'self'", "x-frame-options": "SAMEORIGIN", "cache-control": "no-store"}  # fmt: skip
 
 
 class AlreadyUp(RuntimeError):
