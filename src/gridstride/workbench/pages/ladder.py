@@ -16,7 +16,7 @@ from gridstride.judge.report.source_view import prose as paragraphs
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, times
 from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
-from gridstride.workbench.pages.frame import OnAsking, trouble
+from gridstride.workbench.pages.frame import OnAsking, not_there
 from gridstride.workbench.pages.prose import code, prose
 
 _SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
@@ -39,8 +39,7 @@ async def build(name: str) -> None:
     """The page."""
     ladder = await asyncio.to_thread(_read, name)
     if ladder is None:
-        trouble(f"There is no ladder {name!r}.")
-        ui.link("To the ladders", "/ladders")
+        not_there(f"There is no ladder {name!r}.", "To the ladders", "/ladders")
         return
     with ui.element("div").classes("soft eyebrow"):
         ui.link("Ladders", "/ladders")
