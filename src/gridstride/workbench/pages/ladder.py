@@ -17,7 +17,7 @@ from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, times
 from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
 from gridstride.workbench.pages.frame import OnAsking, not_there
-from gridstride.workbench.pages.prose import code, prose
+from gridstride.workbench.pages.prose import Listing, prose
 
 _SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
 _AS_FAST = "as fast"
@@ -143,4 +143,4 @@ def _faster(ratio: float) -> str:
 def _show_source(source: str) -> None:
     for name, text in paragraphs(source):
         ui.label(plain(f"{name}: {text}" if name else text)).classes("small")
-    code(source, "cuda")
+    Listing(source, "cuda")

@@ -59,7 +59,7 @@ class _Asked:
         """One choice as a button; with `state` it has been answered, and is one no more."""
         with ui.element("div" if state else "button").classes(f"choice {state}") as chosen:
             ui.label(letter).classes("letter")
-            ui.markdown(text).classes("text")
+            prose(text, shape="text")
         if not state:
             chosen.props('type="button"').on("click", lambda: action(letter))
 
@@ -111,5 +111,5 @@ class _Asked:
                 self._choice(letter, choice.text, None, state)
             with ui.element("div").classes(f"why {'right' if right else 'wrong'}").props('role="status"'):
                 ui.label("Right:" if right else "Not right:").classes("verdict")
-                ui.markdown(why)
+                prose(why, shape="")
             button("Answer again", self.ask)
