@@ -17,7 +17,7 @@ from rich.markdown import Markdown
 
 from gridstride.course.content import day, day_numbers
 from gridstride.course.markdown import for_reader, prose
-from gridstride.workbench.pages.markdown_html import html_of, listing_html
+from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
 
 def letters(shown: str) -> str:
@@ -42,6 +42,11 @@ def test_a_page_has_the_letters_that_a_terminal_has(number: int) -> None:
 @pytest.mark.parametrize("text", ["device_a and device_b", "__syncthreads() and __all_sync(x)", "2 * a and 3 * b"])
 def test_a_name_is_no_emphasis(text: str) -> None:
     assert html_of(text) == f"<p>{text}</p>\n"
+
+
+@pytest.mark.parametrize("text", ["*(float4*)&a[0] = *(const float4*)&b[0]", "void __launch_bounds__(8) f()", "1. one"])
+def test_a_hint_is_shown_as_it_is_written_but_for_its_code(text: str) -> None:
+    assert html.unescape(sentences_html(f"{text} is `{text}`")) == f"<p>{text} is <code>{text}</code></p>\n"
 
 
 @pytest.mark.parametrize("text", ["add<<<blocks, 256>>>(x)", "move<<<g>>>(x)", "<b>bold</b>", "<script>x</script>"])

@@ -17,7 +17,7 @@ from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.pages.editor import Editor
 from gridstride.workbench.pages.frame import button
-from gridstride.workbench.pages.prose import listing, prose
+from gridstride.workbench.pages.prose import Sentences, listing, prose
 from gridstride.workbench.pages.run_panel import RunPanel, following
 from gridstride.workbench.state import Workbench
 
@@ -93,7 +93,7 @@ class _Hints:
             with ui.element("ol").classes("hints"):
                 for hint in hints[:self_taken]:
                     with ui.element("li"):
-                        prose(hint)
+                        Sentences(hint)
             if self_taken < len(hints):
                 button(f"{'Next' if self_taken else 'First'} hint of {len(hints)}", self._next)
             else:

@@ -24,6 +24,14 @@ def html_of(text: str) -> str:
     return str(_parser().render(text))
 
 
+@functools.lru_cache(maxsize=2000)
+def sentences_html(text: str) -> str:
+    """A hint, a question or an answer as HTML: a terminal shows them as they are written, so that only code is marked
+    and `*(const float4*)&a[0]` stays as it is outside of it too.
+    """
+    return str(MarkdownIt("zero").enable("backticks").render(text))
+
+
 @functools.lru_cache(maxsize=200)
 def listing_html(text: str, language: str) -> str:
     """A listing, its syntax coloured where the language is known."""

@@ -11,7 +11,7 @@ from nicegui import ui
 from gridstride.course.content import day_numbers
 from gridstride.course.lesson import Day
 from gridstride.course.markdown import Link, for_reader
-from gridstride.workbench.pages.markdown_html import html_of, listing_html
+from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
 _LANGUAGES = {".cu": "cuda", ".toml": "toml", ".py": "python"}
 _DAY_FILE = re.compile(r"(?:\.\./)?day(\d{3})/lesson\.md")
@@ -23,6 +23,17 @@ class Prose(ui.markdown):
 
     def _handle_content_change(self, content: str) -> None:
         self.props["innerHTML"] = html_of(content)
+
+
+class Sentences(ui.markdown):
+    """A hint, a question or an answer."""
+
+    def __init__(self, text: str, *, shape: str = "prose") -> None:
+        super().__init__(text.strip(), sanitize=False)
+        self.classes(shape)
+
+    def _handle_content_change(self, content: str) -> None:
+        self.props["innerHTML"] = sentences_html(content)
 
 
 class Listing(ui.markdown):
@@ -37,9 +48,9 @@ class Listing(ui.markdown):
         self.props["innerHTML"] = listing_html(content, self._language)
 
 
-def prose(text: str, *, shape: str = "prose") -> Prose:
+def prose(text: str) -> Prose:
     """A text of the course, which is trusted."""
-    return Prose(for_reader(text, _link), sanitize=False).classes(shape)
+    return Prose(for_reader(text, _link), sanitize=False).classes("prose")
 
 
 def meaning(text: str) -> str:
@@ -51,8 +62,7 @@ def meaning(text: str) -> str:
 
 def prepare(day: Day) -> None:
     """Have the HTML of a day's texts ready: made on the page, it would keep every other page waiting for 0.1 s."""
-    for text in (day.text, *(each.ask.strip() for each in day.questions), *(each.answer for each in day.interviews)):
-        html_of(for_reader(text, _link))
+    html_of(for_reader(day.text, _link))
 
 
 def listing(text: str, file: str) -> Listing:
