@@ -466,6 +466,28 @@ def test_a_folder_that_cannot_be_written_is_one_message(run: Run, mine: Path) ->
     assert "cannot be made" in outcome.err
 
 
+@pytest.mark.parametrize("command", ["learn", "progress", "portfolio", "up"])
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("/dev/full", "/dev/full cannot be made: it is there, and no folder"),
+        ("/dev/null/mine", "/dev/null/mine cannot be made: Not a directory"),
+        ("/proc/none", "/proc/none cannot be made: No such file or directory"),
+        ("/tmp/a\nb", r"cannot be '/tmp/a\nb': set"),
+        ("/tmp/\udcff", r"cannot be '/tmp/\udcff': set"),
+    ],
+)
+def test_a_folder_that_can_be_none_is_named_with_the_way_out(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, folder: str, said: str
+) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_COURSE", folder)
+    outcome = run(command)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert "set GRIDSTRIDE_COURSE to" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
 def test_watch_judges_on_every_save_and_ends_when_it_passes(mine: Path) -> None:
     """Each verdict comes within seconds of a save, from one process; an editor may take the file away in between."""
     file = mine / "day023/sum.cu"

@@ -191,7 +191,7 @@ def test_a_port_in_use_and_a_second_workbench_are_said(mine: Path, tmp_path: Pat
 def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     process = start(tmp_path / "file" / "mine", "--port", "0")
-    assert "cannot be used: Not a directory" in process.communicate(timeout=60)[1]
+    assert "cannot be made: Not a directory; set GRIDSTRIDE_COURSE" in process.communicate(timeout=60)[1]
     assert process.returncode == 2
 
 

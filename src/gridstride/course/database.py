@@ -23,11 +23,13 @@ from typing import Any, Self
 from gridstride.course.database_identity import APPLICATION_ID, NotUsable, is_marked, version_of
 from gridstride.course.errors import ProgressError
 from gridstride.course.schema import MIGRATIONS
+from gridstride.course.workspace import VARIABLE, make_folder
 
 _WAIT = 10.0  # seconds for another process to end its transaction, which takes milliseconds
 _AGAIN = 0.02  # seconds between two attempts to open it
 _SIDE_FILES = ("", "-wal", "-shm")  # what belongs to one database
 _PRIVATE = 0o600
+_ELSEWHERE = f"set {VARIABLE} to another folder; nothing was changed"
 _LEAST_FREE = 1 << 16  # bytes on a disk that is not full: its shared memory takes 32 KiB
 
 
@@ -43,14 +45,11 @@ class Database:
         now: Callable[[], datetime] = lambda: datetime.now(UTC), wait: float = _WAIT,
     ) -> None:  # fmt: skip
         self.path, self._now, self._wait = path, now, wait
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ProgressError(f"{path.parent} cannot be made: {error.strerror}") from error
+        make_folder(path.parent)
         try:
             self._database = self._opened_or_begun_anew(say)
         except OSError as error:
-            raise ProgressError(f"{path} cannot be used: {error.strerror}; nothing was changed") from error
+            raise ProgressError(f"{path} cannot be used: {error.strerror}; {_ELSEWHERE}") from error
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
@@ -161,13 +160,10 @@ class Database:
                 "again; nothing was changed"
             )
         if _is_full(error, self.path.parent):
-            return ProgressError(
-                f"{self.path} cannot be written: its disk is full: make room on it, or set GRIDSTRIDE_COURSE to a "
-                "folder on another one; nothing was changed"
-            )
+            return ProgressError(f"{self.path} cannot be written: its disk is full: make room on it, or {_ELSEWHERE}")
         return ProgressError(
             f"{self.path} cannot be used ({error}): see whether its folder can be written and its disk has room, or "
-            "set GRIDSTRIDE_COURSE to another folder; nothing was changed"
+            f"{_ELSEWHERE}"
         )
 
 

@@ -21,7 +21,7 @@ from gridstride.course.content import readable_days
 from gridstride.course.errors import LessonError
 from gridstride.course.portfolio.site_folder import NAME, PAGE
 from gridstride.course.source_file import read_bytes
-from gridstride.course.workspace import progress_file, workspace
+from gridstride.course.workspace import make_folder, progress_file, workspace
 from gridstride.judge.problem import ProblemError
 from gridstride.workbench.dispatch import Dispatcher, slots
 from gridstride.workbench.gate import LOCAL, Gate
@@ -148,9 +148,11 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def only_one() -> Iterator[Callable[[str], None]]:
-    """Inside, this is the only workbench of the learner's folder; AlreadyUp where there is another. Tell it the URL."""
+    """Inside, this is the only workbench of the learner's folder; AlreadyUp where there is another, ProgressError
+    where there is no folder. Tell it the URL.
+    """
+    make_folder(workspace())
     file = workspace() / "workbench.lock"
-    file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
