@@ -31,9 +31,10 @@ _LOOK = 0.1  # seconds between two looks at the file
 def run(word: str | None, *, as_json: bool) -> bool:
     """Judge until the lab passes; with `as_json` once."""
     from gridstride.course.predictions import predictions
+    from gridstride.course.temporary_folder import temporary_folder
     from gridstride.course.workspace import prepare_lab
 
-    with opened() as progress:
+    with temporary_folder(), opened() as progress:
         day = chosen_day(word, progress)
         file, _ = prepare_lab(day)
         with problems_said(), _judge(day) as judge:

@@ -26,6 +26,7 @@ from gridstride.course.lab_judge import Judge, judge_of
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import Day
 from gridstride.course.progress import Progress
+from gridstride.course.temporary_folder import temporary_folder
 from gridstride.course.workspace import progress_file, workspace
 
 _MOST_PRINTED = 4000  # characters of what a kernel prints that are shown
@@ -190,8 +191,10 @@ def main() -> None:
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_requests, args=(requests,), daemon=True).start()
     signal.signal(signal.SIGTERM, _leave)
-    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        bench = Bench(lambda message: _write(replies, message), Path(folder))
+    with temporary_folder() as folder:
+        bench = Bench(
+            lambda message: _write(replies, message), Path(tempfile.mkdtemp(prefix="gridstride-", dir=folder))
+        )
         try:
             while True:
                 _serve(bench, requests.get(), replies)
