@@ -118,6 +118,13 @@ def test_watch_judges_once_for_json_and_progress_keeps_it(run: Run, mine: Path) 
     assert (listed[5]["runs"], listed[5]["passed"], listed[5]["asked"]) == (2, True, 1)
 
 
+def test_a_lab_file_that_is_not_there_is_said_to_be_the_starter(run: Run, mine: Path) -> None:
+    first, second = run("watch", "1", "--json"), run("watch", "1", "--json")
+    assert f"note: {mine / 'day001/chips.toml'} was not there: it is the day's starter now" in first.err
+    assert "note:" not in second.err
+    assert (first.json["copied"], second.json["copied"]) == (True, False)
+
+
 def test_a_pass_says_of_each_prediction_whether_it_was_right(run: Run, mine: Path) -> None:
     run("quiz", "23", "--answer", "shared=16", "--answer", "barriers=1")
     run("learn", "23")

@@ -196,6 +196,40 @@ def test_a_run_is_found_again_by_another_window(visit: Visit) -> None:
     visit(scenario)
 
 
+def test_another_browsers_run_keeps_nobody_from_asking_for_an_own_one(visit: Visit) -> None:
+    async def scenario(user: Any, workbench: Any) -> None:
+        source = day(5).solution.read_text()
+        first = await workbench.dispatcher.add("another", "judge", 5, source)
+        await user.open("/day/5/lab")
+        await user.should_see("another browser's run", retries=50)
+        user.find("Run").click()
+        await user.should_see("next in line", retries=50)
+        (own,) = [each for each in workbench.dispatcher.live.values() if each.job.id != first.id]
+        assert not own.running
+        user.find("Run").click()  # one of its own at a time
+        await asyncio.sleep(0.3)
+        assert len(workbench.dispatcher.live) <= 2
+        await user.should_see("Not yet", retries=300)
+
+    visit(scenario)
+
+
+def test_while_a_run_goes_on_its_time_does(visit: Visit) -> None:
+    async def scenario(user: Any, workbench: Any) -> None:
+        endless = day(5).solution.read_text().replace("__syncthreads();", "while (n) ;")
+        await user.open("/day/5/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = endless
+        user.find("Run").click()
+        await user.should_see("n=", retries=200)
+        await user.should_see("· 2 s", retries=100)
+        await user.should_see("· 4 s", retries=100)
+        user.find("Cancel").click()
+        await user.should_see("The run was cancelled", retries=200)
+
+    visit(scenario)
+
+
 def test_hints_come_one_by_one_and_the_solution_on_asking_is_recorded(visit: Visit, mine: Path) -> None:
     async def scenario(user: Any, _: Any) -> None:
         await user.open("/day/5/lab")

@@ -36,11 +36,13 @@ def run(word: str | None, *, as_json: bool) -> bool:
 
     with temporary_folder(), opened() as progress:
         day = chosen_day(word, progress)
-        file, _ = prepare_lab(day)
+        file, is_new = prepare_lab(day)
+        if is_new:
+            print_stderr(f"note: {file} was not there: it is the day's starter now")
         with problems_said(), _judge(day) as judge:
             if as_json:
                 verdict = _judged(judge, file, progress)
-                emit({**verdict.json(), "file": str(file), "predicted": predictions(day, progress)})
+                emit({**verdict.json(), "file": str(file), "copied": is_new, "predicted": predictions(day, progress)})
                 return verdict.passed
             print_stderr(f"watching {file}: save it to have it judged, Ctrl-C ends")
             for unreadable in _saves(file):

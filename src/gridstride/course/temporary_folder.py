@@ -1,6 +1,6 @@
 """One folder for all temporary files of a process, and the removal of those whose process was killed.
 
-A process that is killed removes nothing. Its folder has a file that it held a lock on, and the system has released that:
+A process that is killed removes nothing. Its folder has a file that it held a lock on, which the system has released:
 the next process of the same user that begins finds it so.
 """
 
