@@ -8,6 +8,7 @@ import pytest
 
 from gridstride.course.content import day
 from gridstride.course.errors import ProgressError
+from gridstride.workbench.jobs import MOST_CHARACTERS
 from gridstride.workbench.lab_text import ChangedElsewhere, LabText
 
 
@@ -60,3 +61,18 @@ def test_a_file_that_is_no_text_is_not_opened_and_keeps_its_bytes(mine: Path, ra
     with pytest.raises(ProgressError):
         LabText(day(5))
     assert (mine / "day005/fields.cu").read_bytes() == raw
+
+
+@pytest.mark.parametrize("text", ["x" * (MOST_CHARACTERS + 1), "a\0b"], ids=["too long", "binary"])
+def test_what_would_not_be_opened_again_is_not_saved(mine: Path, text: str) -> None:
+    lab = LabText(day(5))
+    with pytest.raises(ProgressError, match=r"fields\.cu: "):
+        lab.save(text)
+    assert LabText(day(5)).text == lab.text
+
+
+def test_what_is_too_long_to_be_judged_here_is_not_opened(mine: Path) -> None:
+    lab = LabText(day(5))
+    lab.path.write_text("x" * (MOST_CHARACTERS + 1))
+    with pytest.raises(ProgressError, match="262,145 characters, and at most 262,144"):
+        LabText(day(5))
