@@ -118,6 +118,13 @@ def test_watch_judges_once_for_json_and_progress_keeps_it(run: Run, mine: Path) 
     assert (listed[5]["runs"], listed[5]["passed"], listed[5]["asked"]) == (2, True, 1)
 
 
+def test_a_lab_file_that_is_not_there_is_said_to_be_the_starter(run: Run, mine: Path) -> None:
+    first, second = run("watch", "1", "--json"), run("watch", "1", "--json")
+    assert f"note: {mine / 'day001/chips.toml'} was not there: it is the day's starter now" in first.err
+    assert "note:" not in second.err
+    assert (first.json["copied"], second.json["copied"]) == (True, False)
+
+
 def test_a_pass_says_of_each_prediction_whether_it_was_right(run: Run, mine: Path) -> None:
     run("quiz", "23", "--answer", "shared=16", "--answer", "barriers=1")
     run("learn", "23")
@@ -464,6 +471,28 @@ def test_a_folder_that_cannot_be_written_is_one_message(run: Run, mine: Path) ->
     outcome = run("learn", "1")
     assert outcome.code == 2
     assert "cannot be made" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["learn", "progress", "portfolio", "up"])
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("/dev/full", "/dev/full cannot be made: it is there, and no folder"),
+        ("/dev/null/mine", "/dev/null/mine cannot be made: Not a directory"),
+        ("/proc/none", "/proc/none cannot be made: No such file or directory"),
+        ("/tmp/a\nb", r"cannot be '/tmp/a\nb': set"),
+        ("/tmp/\udcff", r"cannot be '/tmp/\udcff': set"),
+    ],
+)
+def test_a_folder_that_can_be_none_is_named_with_the_way_out(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, folder: str, said: str
+) -> None:
+    monkeypatch.setenv("GRIDSTRIDE_COURSE", folder)
+    outcome = run(command)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert "set GRIDSTRIDE_COURSE to" in outcome.err
+    assert "Traceback" not in outcome.err
 
 
 def test_watch_judges_on_every_save_and_ends_when_it_passes(mine: Path) -> None:

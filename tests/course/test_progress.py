@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course import database as module
+from gridstride.course.database_identity import APPLICATION_ID
 from gridstride.course.errors import ProgressError
 from gridstride.course.progress import Progress
 from gridstride.course.schema import MIGRATIONS
@@ -154,6 +155,99 @@ def test_a_file_of_a_later_version_is_not_touched(path: Path) -> None:
     with pytest.raises(ProgressError, match="written by a later GridStride"):
         Progress(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 2, len(MIGRATIONS), 7])
+@pytest.mark.parametrize("mark", [0, 77])
+def test_another_programs_database_is_kept_aside_as_it_was(path: Path, version: int, mark: int) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path)
+    other.executescript(
+        f"CREATE TABLE bookmark (url TEXT); CREATE TABLE run (id INTEGER); INSERT INTO bookmark VALUES ('x');"
+        f"PRAGMA user_version = {version}; PRAGMA application_id = {mark}"
+    )
+    other.close()
+    before, said = path.read_bytes(), []
+    with Progress(path, say=said.append) as progress:
+        progress.record_run(5, passed=True, seconds=0.1)
+    (aside,) = path.parent.glob("progress.sqlite.foreign-*")
+    assert aside.read_bytes() == before
+    assert said == [f"{path} is another program's database: it is kept as {aside}, and a new one is begun"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DROP TABLE hint", "it has no table hint"),
+        ("ALTER TABLE run DROP COLUMN chip", "its table run has no column chip"),
+        ("PRAGMA user_version = -1", "the version of its tables is -1"),
+        ("PRAGMA user_version = 0", "the version of its tables is 0"),
+    ],
+)
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_database_that_lacks_something_is_said_to_be_incomplete(
+    path: Path, change: str, said: str, *, marked: bool
+) -> None:
+    Progress(path).close()
+    other = sqlite3.connect(path)
+    other.execute(change)
+    if not marked:
+        other.execute("PRAGMA application_id = 0")
+    other.close()
+    before, words = path.read_bytes(), []
+    Progress(path, say=words.append).close()
+    (aside,) = path.parent.glob("progress.sqlite.incomplete-*")
+    assert aside.read_bytes() == before
+    assert len(words) == 1
+    assert f"is incomplete: {said}" in words[0]
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
+def test_a_database_from_before_ours_were_marked_goes_on_and_is_marked(path: Path, version: int) -> None:
+    path.parent.mkdir()
+    old = sqlite3.connect(path)
+    for step in MIGRATIONS[:version]:
+        old.executescript(step)
+    old.execute("INSERT INTO hint VALUES (5, 1, '2026-01-02T03:04:05.000+00:00')")
+    old.execute(f"PRAGMA user_version = {version}")
+    old.commit()
+    old.close()
+    with Progress(path) as progress:
+        assert progress.hints(5) == 1
+        assert progress.read("PRAGMA application_id") == [(APPLICATION_ID,)]
+
+
+def test_a_full_disk_is_said_to_be_full_and_what_was_begun_is_undone(path: Path) -> None:
+    with Progress(path) as progress:
+        progress.record_run(5, passed=True, seconds=0.1)
+        (pages,) = progress.read("PRAGMA page_count")[0]
+        progress.read(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(ProgressError, match="its disk is full"):
+            progress.record_run(5, passed=True, seconds=0.1, source="x" * 100_000)
+        progress.read("PRAGMA max_page_count = 100000")
+        progress.record_run(6, passed=True, seconds=0.1)
+        assert [run.day for run in progress.runs()] == [5, 6]
+
+
+def test_only_its_owner_reads_it_nor_what_belongs_to_it(path: Path) -> None:
+    def modes() -> set[int]:
+        return {each.stat().st_mode & 0o777 for each in path.parent.glob("progress.sqlite*")}
+
+    with Progress(path) as progress:
+        progress.record_run(5, passed=True, seconds=0.1)
+        assert len(list(path.parent.iterdir())) == 3
+        assert modes() == {0o600}
+        for each in path.parent.iterdir():
+            each.chmod(0o644)
+        Progress(path).close()
+        assert modes() == {0o600}
+
+
+def test_a_pipe_in_its_place_is_said_and_not_waited_for(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(ProgressError, match="it is a pipe or a device"):
+        Progress(path)
 
 
 def test_an_older_file_is_taken_to_the_newest_version_with_all_it_holds(

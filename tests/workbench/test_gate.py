@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from gridstride.course.progress import Progress
-from gridstride.workbench import gate as module
+from gridstride.workbench import login as login_module
 from gridstride.workbench import password
 from gridstride.workbench.gate import SESSION, Gate
 
@@ -26,6 +26,13 @@ async def inside(scope: MutableMapping[str, Any], _: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": scope[SESSION].encode()})
 
 
+async def open_to_all(_: MutableMapping[str, Any], __: Any, send: Any) -> None:
+    """An application that lets every site read it."""
+    headers = [(b"Access-Control-Allow-Origin", b"*"), (b"access-control-allow-credentials", b"true")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
 def ask(gate: Gate, *requests: tuple[str, str, dict[str, Any]], host: str = "localhost") -> list[httpx.Response]:
     """The answers to (method, path, options), from one browser that keeps its cookies."""
 
@@ -34,6 +41,11 @@ def ask(gate: Gate, *requests: tuple[str, str, dict[str, Any]], host: str = "loc
             return [await client.request(method, path, **options) for method, path, options in requests]
 
     return asyncio.run(main())
+
+
+def _client(gate: Gate, address: str) -> httpx.AsyncClient:
+    """A browser at that address."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(gate, client=(address, 1)), base_url="http://localhost:8585")
 
 
 def test_without_a_password_a_browser_gets_a_session_and_keeps_it() -> None:
@@ -64,17 +76,49 @@ def test_the_right_password_opens_the_page_that_was_asked_for() -> None:
 
 @pytest.mark.parametrize("given", ["wrong", "", "correct hors", "\u0000", "x" * 9000])
 def test_a_wrong_password_opens_nothing(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PAUSE", 0.0)
+    monkeypatch.setattr(login_module, "_PAUSE", 0.0)
     gate = Gate(inside, "secret", HASHED, None)
     login, page = ask(gate, ("POST", "/login", {"data": {"password": given}}), ("GET", "/", {"headers": PAGE}))
     assert (login.status_code, page.status_code) == (401, 303)
     assert "That is not the password." in login.text
 
 
-@pytest.mark.parametrize("to", ["//evil.example/", "https://evil.example/", "/\\evil.example"])
+@pytest.mark.parametrize(
+    "to",
+    ["//evil.example/", "https://evil.example/", "/\\evil.example", "/\t/evil.example", "/a\r\nX-Evil: 1", "/\0", "",
+     " //evil.example", "/\x85/evil.example"],
+)  # fmt: skip
 def test_a_login_leads_nowhere_else(to: str) -> None:
     request = ("POST", "/login", {"data": {"password": PASSWORD}, "params": {"to": to}})
     assert ask(Gate(inside, "secret", HASHED, None), request)[0].headers["location"] == "/"
+
+
+def test_a_login_leads_to_a_path_with_any_letters() -> None:
+    request = ("POST", "/login", {"data": {"password": PASSWORD}, "params": {"to": "/ladder/größe"}})
+    answer = ask(Gate(inside, "secret", HASHED, None), request)[0]
+    assert answer.headers["location"] == "/ladder/gr%C3%B6%C3%9Fe"
+
+
+def test_many_wrong_passwords_are_refused_and_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_module, "_PAUSE", 0.3)
+    gate = Gate(inside, "secret", HASHED, None)
+
+    async def main() -> tuple[list[int], httpx.Response, httpx.Response]:
+        async with _client(gate, "192.0.2.1") as guesser, _client(gate, "192.0.2.2") as owner:
+            guesses = [asyncio.create_task(guesser.post("/login", data={"password": "wrong"})) for _ in range(40)]
+            await asyncio.sleep(0.1)
+            right = await owner.post("/login", data={"password": PASSWORD})
+            codes = sorted([(await each).status_code for each in guesses])
+            return codes, right, await guesser.post("/login", data={"password": PASSWORD})
+
+    codes, right, after = asyncio.run(main())
+    assert codes == [401] * 3 + [429] * 37
+    assert (right.status_code, after.status_code) == (303, 303)
+
+
+def test_addresses_of_one_ipv6_network_share_their_attempts() -> None:
+    assert login_module._site("2001:db8::1") == login_module._site("2001:db8::ffff:1")
+    assert login_module._site("2001:db8::1") != login_module._site("2001:db8:0:1::1")
 
 
 @pytest.mark.parametrize("cookie", ["a.b", "a", "", ".", "é", "gridstride_session=", "a." + "0" * 64])
@@ -102,6 +146,45 @@ def test_what_another_sites_page_sends_is_refused(origin: str) -> None:
     gate = Gate(inside, "secret", None)
     assert ask(gate, ("POST", "/", {"headers": {"origin": origin}}))[0].status_code == 403
     assert ask(gate, ("POST", "/", {"headers": {"origin": "http://localhost:8585"}}))[0].status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://["])
+def test_no_other_sites_script_reads_anything(origin: str) -> None:
+    path = "/_nicegui_ws/socket.io/?EIO=4&transport=polling"
+    for method in ("GET", "OPTIONS"):
+        answer = ask(Gate(open_to_all, "secret", None), (method, path, {"headers": {"origin": origin}}))[0]
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+    own = ask(Gate(open_to_all, "secret", None), ("GET", path, {"headers": {"origin": "http://localhost:8585"}}))[0]
+    assert own.status_code == 200
+    assert "access-control-allow-origin" not in own.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "mode", "dest", "code"),
+    [
+        ("GET", "navigate", "document", 200),
+        ("GET", "navigate", "iframe", 403),
+        ("POST", "navigate", "document", 403),
+        ("GET", "no-cors", "script", 403),
+        ("GET", "cors", "empty", 403),
+    ],
+)
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_may_link_here_and_nothing_else(method: str, mode: str, dest: str, code: int, site: str) -> None:
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+    assert ask(Gate(inside, "secret", None), (method, "/", {"headers": headers}))[0].status_code == code
+    own = {**headers, "sec-fetch-site": "same-origin"}
+    assert ask(Gate(inside, "secret", None), (method, "/", {"headers": own}))[0].status_code == 200
+
+
+def test_no_other_sites_page_shows_one_of_these_in_a_frame() -> None:
+    gate = Gate(inside, "secret", HASHED, None)
+    for answer in ask(gate, ("GET", "/login", {}), ("GET", "/", {}), ("GET", "/", {"headers": PAGE})):
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 import sqlite3
@@ -25,6 +26,7 @@ from gridstride.workbench import store
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.ladder_record import recorded as recorded_times
 from gridstride.workbench.pages import chat
+from gridstride.workbench.pages import editor as editor_page
 from gridstride.workbench.pages.editor import Editor
 
 Visit = Callable[[Callable[..., Any]], None]
@@ -194,6 +196,40 @@ def test_a_run_is_found_again_by_another_window(visit: Visit) -> None:
     visit(scenario)
 
 
+def test_another_browsers_run_keeps_nobody_from_asking_for_an_own_one(visit: Visit) -> None:
+    async def scenario(user: Any, workbench: Any) -> None:
+        source = day(5).solution.read_text()
+        first = await workbench.dispatcher.add("another", "judge", 5, source)
+        await user.open("/day/5/lab")
+        await user.should_see("another browser's run", retries=50)
+        user.find("Run").click()
+        await user.should_see("next in line", retries=50)
+        (own,) = [each for each in workbench.dispatcher.live.values() if each.job.id != first.id]
+        assert not own.running
+        user.find("Run").click()  # one of its own at a time
+        await asyncio.sleep(0.3)
+        assert len(workbench.dispatcher.live) <= 2
+        await user.should_see("Not yet", retries=300)
+
+    visit(scenario)
+
+
+def test_while_a_run_goes_on_its_time_does(visit: Visit) -> None:
+    async def scenario(user: Any, workbench: Any) -> None:
+        endless = day(5).solution.read_text().replace("__syncthreads();", "while (n) ;")
+        await user.open("/day/5/lab")
+        (editor,) = user.find(ui.codemirror).elements
+        editor.value = endless
+        user.find("Run").click()
+        await user.should_see("n=", retries=200)
+        await user.should_see("· 2 s", retries=100)
+        await user.should_see("· 4 s", retries=100)
+        user.find("Cancel").click()
+        await user.should_see("The run was cancelled", retries=200)
+
+    visit(scenario)
+
+
 def test_hints_come_one_by_one_and_the_solution_on_asking_is_recorded(visit: Visit, mine: Path) -> None:
     async def scenario(user: Any, _: Any) -> None:
         await user.open("/day/5/lab")
@@ -267,8 +303,9 @@ def test_a_ladder_without_times_says_how_to_climb_it(visit: Visit) -> None:
     async def scenario(user: Any, _: Any) -> None:
         await user.open(f"/ladder/{name}")
         await user.should_see(f"gridstride climb {name} counts and predicts on this machine")
-        await user.open("/ladder/nosuch")
-        await user.should_see("There is no ladder 'nosuch'")
+        answer = await user.http_client.get("/ladder/nosuch")
+        assert answer.status_code == 404
+        assert "There is no ladder" in answer.text
 
     visit(scenario)
 
@@ -381,13 +418,52 @@ def test_questions_that_are_due_are_asked_on_a_page_of_their_own(
     visit(scenario)
 
 
-@pytest.mark.parametrize("word", ["77", "0", "x"])
+def test_a_lab_file_that_cannot_be_opened_is_said_and_the_other_pages_stay(visit: Visit, mine: Path) -> None:
+    (mine / "day005").mkdir()
+    file = mine / "day005/fields.cu"
+    os.mkfifo(file)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        await user.should_see("is a pipe or a device")
+        await user.should_not_see(kind=ui.codemirror)
+        await user.open("/")
+        await user.should_see("The course")
+        file.unlink()
+        await user.open("/day/5/lab")
+        await user.should_see(kind=ui.codemirror)
+
+    visit(scenario)
+
+
+def test_an_open_editor_says_once_that_its_file_is_none_and_goes_on_when_it_is_one(
+    visit: Visit, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editor_page, "_TICK", 0.05)
+
+    async def scenario(user: Any, _: Any) -> None:
+        await user.open("/day/5/lab")
+        file = mine / "day005/fields.cu"
+        file.write_bytes(b"caf\xe9")
+        await user.should_see("is not UTF-8 text", retries=50)
+        said = _all(user, ui.element, "trouble")
+        await asyncio.sleep(0.3)
+        assert _all(user, ui.element, "trouble") == said
+        file.write_text("theirs")
+        await user.should_see("reloaded", retries=50)
+        await user.should_not_see("is not UTF-8 text")
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize("word", ["999", "0", "-1", "x", "3.0", "%00"])
 def test_a_day_that_is_not_there_is_said(visit: Visit, word: str) -> None:
     async def scenario(user: Any, _: Any) -> None:
         for path in (f"/day/{word}", f"/day/{word}/lab"):
-            await user.open(path)
-            await user.should_see(content="day")
-            await user.should_see("To the days")
+            answer = await user.http_client.get(path)
+            assert answer.status_code == 404
+            assert "no day" in answer.text
+            assert "To the days" in answer.text
 
     visit(scenario)
 

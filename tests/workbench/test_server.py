@@ -142,6 +142,7 @@ def test_a_portfolio_is_shown_without_scripts_and_in_the_browsers_colours(mine: 
     assert answer.text == SITE
     assert dark == SITE.replace("@media (prefers-color-scheme: dark)", "@media all")
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"  # the portfolio's own page frames it
 
 
 def test_other_machines_need_the_password(mine: Path) -> None:
@@ -190,7 +191,7 @@ def test_a_port_in_use_and_a_second_workbench_are_said(mine: Path, tmp_path: Pat
 def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     process = start(tmp_path / "file" / "mine", "--port", "0")
-    assert "cannot be used: Not a directory" in process.communicate(timeout=60)[1]
+    assert "cannot be made: Not a directory; set GRIDSTRIDE_COURSE" in process.communicate(timeout=60)[1]
     assert process.returncode == 2
 
 

@@ -15,7 +15,6 @@ from gridstride.commands.terminal import (
     emit,
     interrupts_held,
     kernels_print_on_stderr,
-    refuse_what_never_ends,
     stdout,
 )
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from gridstride.protocol import Device
 
 _USUAL_CHIP = "h200"  # what the virtual GPU is where nobody says
-_MOST_BYTES = 4_000_000  # a hundred times the largest kernel of the ladders
 
 
 def run(file: str, *, problem: str, device: str | None, chip: str | None, as_json: bool, sandbox: bool = True) -> bool:
@@ -128,13 +126,14 @@ def _must_be_utf8(file: str, raw: bytes) -> None:
 
 def _bytes(file: str) -> bytes:
     """What is in the file; WrongUse where that can be no source."""
+    from gridstride.course.source_file import NoSource, read_bytes
+
+    if Path(file).is_dir():
+        raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")
     try:
-        if Path(file).is_dir():
-            raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")
-        refuse_what_never_ends(file)
-        if (size := Path(file).stat().st_size) > _MOST_BYTES:
-            raise WrongUse(f"{file} is not a kernel: it has {size:,} bytes, more than the {_MOST_BYTES:,} of a source")
-        return Path(file).read_bytes()
+        return read_bytes(file)
+    except NoSource as error:
+        raise WrongUse(str(error)) from error
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
 

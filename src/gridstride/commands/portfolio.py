@@ -30,9 +30,9 @@ def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
         raise WrongUse("--name needs a name")
     if out is not None and not out.strip():
         raise WrongUse("--out needs a folder")
-    folder = Path(out).expanduser() if out is not None else workspace() / site_folder.NAME
     today = datetime.now().astimezone().date()
     with opened() as progress:
+        folder = Path(out).expanduser() if out is not None else workspace() / site_folder.NAME
         record = entries.record(all_days(), progress, today)
     if not record.entries:
         raise WrongUse(

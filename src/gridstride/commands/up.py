@@ -10,7 +10,7 @@ import sys
 import webbrowser
 from typing import TYPE_CHECKING
 
-from gridstride.commands.course_target import opened
+from gridstride.commands.course_target import course_errors, opened
 from gridstride.commands.terminal import WrongUse, print_stderr
 
 if TYPE_CHECKING:
@@ -25,18 +25,20 @@ def run(*, host: str, port: int, open_browser: bool, as_json: bool) -> bool:
     """Serve until Ctrl-C; True when the server has ended in good order."""
     if importlib.util.find_spec("nicegui") is None:
         raise WrongUse("the workbench needs NiceGUI: pip install 'gridstride[workbench]'")
+    from gridstride.course.workspace import VARIABLE
     from gridstride.serve.http.listen import CannotListen, listening, public, url_of
     from gridstride.workbench.server import AlreadyUp, only_one
 
     try:
-        with only_one() as tell, listening(host, port, patience=_WRITE_TIMEOUT) as listener:
+        with course_errors(), only_one() as tell, listening(host, port, patience=_WRITE_TIMEOUT) as listener:
             key = _key(public=public(listener))
             tell(url_of(listener))
             _serve(listener, url_of(listener), key, open_browser=open_browser, as_json=as_json)
     except (AlreadyUp, CannotListen) as error:
         raise WrongUse(str(error)) from error
     except OSError as error:
-        raise WrongUse(f"the course's folder cannot be used: {error.strerror} ({error.filename})") from error
+        why = f"{error.strerror} ({error.filename})"
+        raise WrongUse(f"the course's folder cannot be used: {why}; set {VARIABLE} to another folder") from error
     return True
 
 

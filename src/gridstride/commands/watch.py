@@ -16,7 +16,6 @@ from gridstride.commands.terminal import (
     emit,
     kernels_print_on_stderr,
     print_stderr,
-    refuse_what_never_ends,
     stdout,
 )
 
@@ -32,18 +31,24 @@ _LOOK = 0.1  # seconds between two looks at the file
 def run(word: str | None, *, as_json: bool) -> bool:
     """Judge until the lab passes; with `as_json` once."""
     from gridstride.course.predictions import predictions
+    from gridstride.course.temporary_folder import temporary_folder
     from gridstride.course.workspace import prepare_lab
 
-    with opened() as progress:
+    with temporary_folder(), opened() as progress:
         day = chosen_day(word, progress)
-        file, _ = prepare_lab(day)
+        file, is_new = prepare_lab(day)
+        if is_new:
+            print_stderr(f"note: {file} was not there: it is the day's starter now")
         with problems_said(), _judge(day) as judge:
             if as_json:
                 verdict = _judged(judge, file, progress)
-                emit({**verdict.json(), "file": str(file), "predicted": predictions(day, progress)})
+                emit({**verdict.json(), "file": str(file), "copied": is_new, "predicted": predictions(day, progress)})
                 return verdict.passed
             print_stderr(f"watching {file}: save it to have it judged, Ctrl-C ends")
-            for _ in _saves(file):
+            for unreadable in _saves(file):
+                if unreadable:
+                    print_stderr(f"error: {unreadable}")
+                    continue
                 try:
                     verdict = _judged(judge, file, progress)
                 except WrongUse as error:  # no kernel at all: the next save may bring one
@@ -133,26 +138,38 @@ def _record(verdict: LabVerdict, progress: Progress) -> None:
         print_stderr(f"warning: this verdict was not recorded: {error}")
 
 
-def _saves(file: Path) -> Iterator[None]:
-    """Once at first, then whenever the file's text is another; an editor may take it away for a moment."""
-    before: bytes | None = None
-    stamp: tuple[int, int] | None = None
+def _saves(file: Path) -> Iterator[str]:
+    """At first, then whenever the file's text is another: why it can be none, or nothing where it is one. An editor may
+    take the file away for a moment. WrongUse where it can be none at first.
+    """
+    before: bytes | str | None = None
+    stamp: tuple[int, ...] | None = None
     while True:
-        refuse_what_never_ends(file)
         try:
             status = file.stat()
-            now = (status.st_mtime_ns, status.st_size)
-            text = file.read_bytes() if now != stamp else before
+            now = (status.st_mode, status.st_ino, status.st_mtime_ns, status.st_size)
+            text = _bytes_or_why_not(file) if now != stamp else before
         except FileNotFoundError:
             time.sleep(_LOOK)
             continue
         except OSError as error:
             raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
+        if isinstance(text, str) and before is None:
+            raise WrongUse(text)
         stamp = now
         if text != before:
             before = text
-            yield
+            yield text if isinstance(text, str) else ""
         time.sleep(_LOOK)
+
+
+def _bytes_or_why_not(file: Path) -> bytes | str:
+    from gridstride.course.source_file import NoSource, read_bytes
+
+    try:
+        return read_bytes(file)
+    except NoSource as error:
+        return str(error)
 
 
 def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: bool) -> None:

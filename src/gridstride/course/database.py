@@ -7,7 +7,10 @@ lose nothing that was recorded.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -17,18 +20,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from gridstride.course.database_identity import APPLICATION_ID, NotUsable, is_marked, version_of
 from gridstride.course.errors import ProgressError
 from gridstride.course.schema import MIGRATIONS
+from gridstride.course.workspace import VARIABLE, make_folder
 
 _WAIT = 10.0  # seconds for another process to end its transaction, which takes milliseconds
 _AGAIN = 0.02  # seconds between two attempts to open it
 _SIDE_FILES = ("", "-wal", "-shm")  # what belongs to one database
+_PRIVATE = 0o600
+_ELSEWHERE = f"set {VARIABLE} to another folder; nothing was changed"
+_LEAST_FREE = 1 << 16  # bytes on a disk that is not full: its shared memory takes 32 KiB
 
 
 class Database:
     """The file at `path`, made where there is none; ProgressError where it cannot be used.
 
-    A file that is no database, or a damaged one, is kept aside under another name, and `say` is told.
+    A file that is no database, a damaged one, one that lacks tables, or another program's is kept aside under another
+    name, and `say` is told. Nobody but its owner can read it: it has the password's hash.
     """
 
     def __init__(
@@ -36,14 +45,11 @@ class Database:
         now: Callable[[], datetime] = lambda: datetime.now(UTC), wait: float = _WAIT,
     ) -> None:  # fmt: skip
         self.path, self._now, self._wait = path, now, wait
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ProgressError(f"{path.parent} cannot be made: {error.strerror}") from error
+        make_folder(path.parent)
         try:
             self._database = self._opened_or_begun_anew(say)
         except OSError as error:
-            raise ProgressError(f"{path} cannot be used: {error.strerror}; nothing was changed") from error
+            raise ProgressError(f"{path} cannot be used: {error.strerror}; {_ELSEWHERE}") from error
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
@@ -71,12 +77,8 @@ class Database:
             return
         try:
             self._database.execute("BEGIN IMMEDIATE")
-            try:
+            with _committed(self._database):
                 yield self._database
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
@@ -99,8 +101,10 @@ class Database:
                 except sqlite3.OperationalError:
                     raise
                 except sqlite3.DatabaseError as error:
-                    aside = _set_aside(self.path, self._now())
-                    say(f"{self.path} is damaged ({error}): it is kept as {aside}, and a new one is begun")
+                    kind = error.kind if isinstance(error, NotUsable) else "damaged"
+                    why = str(error) if isinstance(error, NotUsable) else f"is damaged ({error})"
+                    aside = _set_aside(self.path, kind, self._now())
+                    say(f"{self.path} {why}: it is kept as {aside}, and a new one is begun")
                     return self._opened()
 
     def _opened(self) -> sqlite3.Connection:
@@ -115,16 +119,39 @@ class Database:
             time.sleep(_AGAIN)
 
     def _opened_once(self) -> sqlite3.Connection:
+        _make_private(self.path)
         database = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)
         try:
+            self._known_version(database)
+            _check(database)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
-            _check(database)
-            _migrate(database, self.path)
+            self._migrate(database)
         except BaseException:
             database.close()
             raise
         return database
+
+    def _migrate(self, database: sqlite3.Connection) -> None:
+        """Take the tables to the newest version, all steps or none, and mark the file as ours."""
+        if self._known_version(database) == len(MIGRATIONS) and is_marked(database):
+            return
+        database.execute("BEGIN IMMEDIATE")
+        with _committed(database):
+            for step in MIGRATIONS[self._known_version(database) :]:  # another process may have done it meanwhile
+                for statement in filter(str.strip, step.split(";")):
+                    database.execute(statement)
+            database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _known_version(self, database: sqlite3.Connection) -> int:
+        """Which version its tables have; NotUsable, and ProgressError for a later one than is known here."""
+        if (version := version_of(database, MIGRATIONS)) > len(MIGRATIONS):
+            raise ProgressError(
+                f"{self.path} was written by a later GridStride (version {version} of its tables, {len(MIGRATIONS)} "
+                "are known here): upgrade with pip install --upgrade gridstride; nothing was changed"
+            )
+        return version
 
     def _unusable(self, error: sqlite3.Error) -> ProgressError:
         if _is_busy(error):
@@ -132,14 +159,25 @@ class Database:
                 f"{self.path} is locked by another program for more than {self._wait:g} s: close what holds it and try "
                 "again; nothing was changed"
             )
+        if _is_full(error, self.path.parent):
+            return ProgressError(f"{self.path} cannot be written: its disk is full: make room on it, or {_ELSEWHERE}")
         return ProgressError(
             f"{self.path} cannot be used ({error}): see whether its folder can be written and its disk has room, or "
-            "set GRIDSTRIDE_COURSE to another folder; nothing was changed"
+            f"{_ELSEWHERE}"
         )
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_full(error: sqlite3.Error, folder: Path) -> bool:
+    """Whether there is no room; SQLite says I/O error where its shared memory found none."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith("SQLITE_IOERR"):
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(folder).free < _LEAST_FREE
+    return name == "SQLITE_FULL"
 
 
 @contextmanager
@@ -156,33 +194,39 @@ def _check(database: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(found)
 
 
-def _migrate(database: sqlite3.Connection, path: Path) -> None:
-    """Take the tables to the newest version, each step whole or not at all."""
-    while (version := _version(database)) != len(MIGRATIONS):
-        if version > len(MIGRATIONS):
-            raise ProgressError(
-                f"{path} was written by a later GridStride (version {version} of its tables, {len(MIGRATIONS)} are "
-                "known here): upgrade with pip install --upgrade gridstride; nothing was changed"
-            )
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            if _version(database) == version:  # no other process has done it meanwhile
-                for statement in filter(str.strip, MIGRATIONS[version].split(";")):
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version = {version + 1}")
-            database.execute("COMMIT")
-        except BaseException:
-            database.execute("ROLLBACK")
-            raise
+@contextmanager
+def _committed(database: sqlite3.Connection) -> Iterator[None]:
+    """Inside is the rest of a transaction that was begun, undone where it fails."""
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:  # where the disk is full, SQLite has undone it by itself
+            with contextlib.suppress(sqlite3.Error):
+                database.execute("ROLLBACK")
+        raise
 
 
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
+def _make_private(path: Path) -> None:
+    """Have the file, which only its owner may read; OSError. SQLite gives its side files the same permissions."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
+    if not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is a pipe or a device")
+    for suffix in _SIDE_FILES:
+        _restrict(Path(f"{path}{suffix}"))
 
 
-def _set_aside(path: Path, at: datetime) -> Path:
-    """Give a damaged database, and what belongs to it, another name that nothing has."""
-    base = f"{path.name}.damaged-{at.astimezone(UTC):%Y%m%dT%H%M%S}"
+def _restrict(path: Path) -> None:
+    """Take a file's permissions from all but its owner, where it is ours to do so."""
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.stat().st_mode & ~_PRIVATE & 0o777:
+            path.chmod(_PRIVATE)
+
+
+def _set_aside(path: Path, kind: str, at: datetime) -> Path:
+    """Give a database, and what belongs to it, another name that nothing has."""
+    base = f"{path.name}.{kind}-{at.astimezone(UTC):%Y%m%dT%H%M%S}"
     number, aside = 0, path.with_name(base)
     while aside.exists():
         number += 1

@@ -14,8 +14,24 @@ VARIABLE = "GRIDSTRIDE_COURSE"
 
 
 def workspace() -> Path:
-    """The folder; it may not be there yet."""
-    return Path(os.environ.get(VARIABLE) or Path.home() / "gridstride-course").expanduser()
+    """The folder; it may not be there yet. ProgressError for a name that no line of a message can have."""
+    folder = Path(os.environ.get(VARIABLE) or Path.home() / "gridstride-course").expanduser()
+    if not str(folder).isprintable():
+        raise ProgressError(
+            f"the course's folder cannot be {str(folder)!r}: set {VARIABLE} to one whose name is a line of UTF-8 text"
+        )
+    return folder
+
+
+def make_folder(folder: Path) -> None:
+    """Make it where there is none; ProgressError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is there, and no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise ProgressError(
+            f"the course's folder {folder} cannot be made: {why}; set {VARIABLE} to a folder of yours"
+        ) from error
 
 
 def progress_file() -> Path:

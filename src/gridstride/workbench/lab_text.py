@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from gridstride.course.errors import ProgressError
 from gridstride.course.lesson import Day
+from gridstride.course.source_file import NoSource, read_text
 from gridstride.course.workspace import prepare_lab
+from gridstride.workbench.jobs import MOST_CHARACTERS
 
 
 class ChangedElsewhere(RuntimeError):
@@ -14,7 +14,9 @@ class ChangedElsewhere(RuntimeError):
 
 
 class LabText:
-    """The file's text as it was last read or written here; ProgressError where the file cannot be used."""
+    """The file's text as it was last read or written here; ProgressError where the file cannot be used. What is no
+    UTF-8 text is not opened: saved again, its bytes would be lost.
+    """
 
     def __init__(self, day: Day) -> None:
         self.path, _ = prepare_lab(day)
@@ -34,6 +36,7 @@ class LabText:
         """Write the text, whole or not at all; ChangedElsewhere unless `over` says that this one counts."""
         from gridstride.judge.report.save import save
 
+        self._check(text)
         there = self._read()
         if not over and there not in (self.text, text):
             raise ChangedElsewhere(f"{self.path} was changed by another program or window")
@@ -46,11 +49,19 @@ class LabText:
 
     def _read(self) -> str:
         try:
-            return _text(self.path)
+            text = read_text(self.path)
+        except NoSource as error:
+            raise ProgressError(str(error)) from error
         except OSError as error:
             raise ProgressError(f"{self.path} cannot be read: {error.strerror}") from error
+        self._check(text)
+        return text
 
-
-def _text(path: Path) -> str:
-    """As an editor shows it: lines end with a line feed, and a byte that is no text is a replacement character."""
-    return path.read_text(encoding="utf-8-sig", errors="replace")
+    def _check(self, text: str) -> None:
+        """ProgressError for a text that would not be opened again: too long to be judged here, or binary."""
+        if len(text) > MOST_CHARACTERS:
+            raise ProgressError(
+                f"{self.path}: {len(text):,} characters, and at most {MOST_CHARACTERS:,} are opened and judged here"
+            )
+        if "\0" in text:
+            raise ProgressError(f"{self.path}: a source has no character with the number 0")

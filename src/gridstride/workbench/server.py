@@ -20,7 +20,8 @@ from nicegui import ui
 from gridstride.course.content import readable_days
 from gridstride.course.errors import LessonError
 from gridstride.course.portfolio.site_folder import NAME, PAGE
-from gridstride.course.workspace import progress_file, workspace
+from gridstride.course.source_file import read_bytes
+from gridstride.course.workspace import make_folder, progress_file, workspace
 from gridstride.judge.problem import ProblemError
 from gridstride.workbench.dispatch import Dispatcher, slots
 from gridstride.workbench.gate import LOCAL, Gate
@@ -38,8 +39,9 @@ _ALERTS = """<script>addEventListener("DOMContentLoaded", () => {
 """NiceGUI's own words on a lost connection are said to who hears the page, too."""
 _RECONNECT = 60.0  # seconds for which a page waits for a browser that lost its connection
 _LEAVE = 3  # seconds for requests under way when the server ends
-_LOCKED_IN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-              "cache-control": "no-store"}  # fmt: skip
+_LARGEST_PAGE = 64 << 20  # bytes of a portfolio's page
+_LOCKED_IN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+              "frame-ancestors 'self'", "x-frame-options": "SAMEORIGIN", "cache-control": "no-store"}  # fmt: skip
 
 
 class AlreadyUp(RuntimeError):
@@ -75,10 +77,10 @@ def make_app(workbench: Workbench) -> FastAPI:
 
     @app.get("/portfolio/site/{name}")
     async def site(name: str, request: Request) -> Response:
-        file = workspace() / NAME / name
-        if not PAGE.fullmatch(name) or not file.is_file():
+        try:
+            page = await asyncio.to_thread(_site_page, name)
+        except (OSError, ValueError):
             return Response("There is no such page.", 404, media_type="text/plain")
-        page = await asyncio.to_thread(file.read_text, encoding="utf-8")
         return Response(_coloured(page, request), media_type="text/html", headers=_LOCKED_IN)
 
     add_pages(workbench)
@@ -89,6 +91,13 @@ def make_app(workbench: Workbench) -> FastAPI:
     ui.run_with(app, title="GridStride", dark=None, tailwind=False, reconnect_timeout=_RECONNECT,
                 show_welcome_message=False, language="en-US", favicon=_ICON)  # fmt: skip
     return app
+
+
+def _site_page(name: str) -> str:
+    """A page of the learner's portfolio; OSError, ValueError where there is none."""
+    if not PAGE.fullmatch(name):
+        raise ValueError(name)
+    return read_bytes(workspace() / NAME / name, most=_LARGEST_PAGE).decode()
 
 
 def _read_ahead() -> None:
@@ -139,9 +148,11 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def only_one() -> Iterator[Callable[[str], None]]:
-    """Inside, this is the only workbench of the learner's folder; AlreadyUp where there is another. Tell it the URL."""
+    """Inside, this is the only workbench of the learner's folder; AlreadyUp where there is another, ProgressError
+    where there is no folder. Tell it the URL.
+    """
+    make_folder(workspace())
     file = workspace() / "workbench.lock"
-    file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

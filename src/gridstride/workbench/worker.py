@@ -26,8 +26,11 @@ from gridstride.course.lab_judge import Judge, judge_of
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import Day
 from gridstride.course.progress import Progress
+from gridstride.course.temporary_folder import temporary_folder
 from gridstride.course.workspace import progress_file, workspace
 
+_JUDGING = {"kernel": "compiling", "program": "compiling, then running the program", "writing": "looking at each cell"}
+"""What is done, by the lab's kind, until its judge says more."""
 _MOST_PRINTED = 4000  # characters of what a kernel prints that are shown
 _PATIENCE = 10.0  # seconds for a launch, which takes milliseconds
 _TIDYING = 3.0  # seconds to remove what was made, when the server has gone
@@ -91,7 +94,7 @@ class Bench:
             self.close()
             self._judge = day.number, self._ready.enter_context(judge_of(day, progress=self._step))
         with self._file(day, source) as file:
-            self._step("compiling")
+            self._step(_JUDGING[day.lab.kind])
             verdict = self._judge[1](file)
         findings = [self._without_folder(each) for each in verdict.findings]
         return {"verdict": {**verdict.json(), "findings": findings, "chip": verdict.chip},
@@ -190,8 +193,10 @@ def main() -> None:
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_requests, args=(requests,), daemon=True).start()
     signal.signal(signal.SIGTERM, _leave)
-    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
-        bench = Bench(lambda message: _write(replies, message), Path(folder))
+    with temporary_folder() as folder:
+        bench = Bench(
+            lambda message: _write(replies, message), Path(tempfile.mkdtemp(prefix="gridstride-", dir=folder))
+        )
         try:
             while True:
                 _serve(bench, requests.get(), replies)

@@ -35,7 +35,7 @@ class Editor:
         self._text, self._client = text, ui.context.client
         self.on_run: Callable[[], Awaitable[None]] | None = None
         self.on_change: Callable[[], None] = lambda: None
-        self._conflict = False
+        self._conflict, self._trouble = False, ""
         self._one_at_a_time = asyncio.Lock()  # a second save would take the first one's text for another program's
         ui.add_body_html(f"<script>{_DRAFT}</script>")
         with ui.element("div").classes("file"):
@@ -107,15 +107,16 @@ class Editor:
         try:
             async with self._one_at_a_time:
                 changed = await asyncio.to_thread(self._text.changed)
+                if changed is not None and self.text == self._text.text:
+                    self._text.text = self._editor.value = changed
+                    self._settled("reloaded: another program wrote the file")
+                elif self._trouble:
+                    self._settled("saved")
         except ProgressError as error:
             self._say(str(error))
-            return
-        if changed is not None and self.text == self._text.text:
-            self._editor.value = self._text.reload()
-            self._settled("reloaded: another program wrote the file")
 
     def _ask_which(self, text: str) -> None:
-        self._conflict = True
+        self._conflict, self._trouble = True, ""
         self._state.text = "not saved"
         self._notice.clear()
         with self._notice:
@@ -136,13 +137,17 @@ class Editor:
 
     def _settled(self, state: str) -> None:
         """The file and the editor have one text."""
-        self._conflict = False
+        self._conflict, self._trouble = False, ""
         self._notice.clear()
         self._state.text = state
         self._client.run_javascript(f"window.labDraft?.settled({json.dumps(self._text.text)})")
 
     def _say(self, text: str) -> None:
+        """Once: it is looked at again each second."""
         self._state.text = "not saved"
+        if text == self._trouble:
+            return
+        self._trouble = text
         self._notice.clear()
         with self._notice:
             trouble(text)

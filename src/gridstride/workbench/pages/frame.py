@@ -43,9 +43,18 @@ async def show(workbench: Workbench, title: str, build: Callable[[], Awaitable[N
     with frame(workbench, title):
         try:
             await build()
-        except (ProgressError, LessonError, NoSuchDay) as error:
+        except NoSuchDay as error:
+            not_there(str(error), "To the days", "/")
+        except (ProgressError, LessonError) as error:
             trouble(str(error))
             ui.link("To the days", "/")
+
+
+def not_there(text: str, onward: str, path: str) -> None:
+    """What is asked for does not exist, also for who reads the status alone; `onward` leads on."""
+    ui.context.client.status_code = 404
+    trouble(text)
+    ui.link(onward, path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from nicegui import ui
@@ -16,7 +17,7 @@ from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.pages.editor import Editor
 from gridstride.workbench.pages.frame import button
-from gridstride.workbench.pages.prose import listing, prose
+from gridstride.workbench.pages.prose import Sentences, listing, prose
 from gridstride.workbench.pages.run_panel import RunPanel, following
 from gridstride.workbench.state import Workbench
 
@@ -26,7 +27,6 @@ class Lab:
     """What the page shows. `verdict` and `report` are the day's newest jobs of either kind."""
 
     day: Day
-    text: LabText
     passed: bool
     hints: int
     predicted: dict[str, str]
@@ -36,16 +36,16 @@ class Lab:
 
 
 def read(progress: Progress, word: str) -> Lab:
-    """From the course, the learner's record and their file; NoSuchDay, LessonError, ProgressError."""
+    """From the course and the learner's record; NoSuchDay, LessonError, ProgressError."""
     day = read_day(day_number(word))
     so_far, jobs = standing(day, progress), Jobs(progress)
-    return Lab(day, LabText(day), so_far.passed, so_far.hints, predictions(day, progress),
+    return Lab(day, so_far.passed, so_far.hints, predictions(day, progress),
                jobs.latest(day.number, "judge"), jobs.latest(day.number, "explain"),
                following(day, progress))  # fmt: skip
 
 
 async def build(workbench: Workbench, word: str) -> None:
-    """The page."""
+    """The page; ProgressError below the statement where the file cannot be opened."""
     lab = await workbench.read(lambda progress: read(progress, word))
     day = lab.day
     with ui.element("div").classes("soft eyebrow"):
@@ -54,9 +54,10 @@ async def build(workbench: Workbench, word: str) -> None:
             ui.link(f"ladder of {day.lab.problem}", f"/ladder/{day.lab.problem}")
     ui.html("<h1>Lab</h1>", sanitize=False)
     _statement(day)
+    text = await asyncio.to_thread(LabText, day)  # the learner's disk may be slow: it holds up nobody else
     with ui.element("div").classes("lab"):
         with ui.element("div").classes("work"):
-            editor = Editor(lab.text, day)
+            editor = Editor(text, day)
             panel = RunPanel(workbench, day, editor, predicted=lab.predicted, following=lab.following)
             editor.on_run = panel.run
         with ui.element("aside").classes("beside").props('aria-label="Hints and solution"'):
@@ -92,7 +93,7 @@ class _Hints:
             with ui.element("ol").classes("hints"):
                 for hint in hints[:self_taken]:
                     with ui.element("li"):
-                        prose(hint)
+                        Sentences(hint)
             if self_taken < len(hints):
                 button(f"{'Next' if self_taken else 'First'} hint of {len(hints)}", self._next)
             else:

@@ -16,8 +16,8 @@ from gridstride.judge.report.source_view import prose as paragraphs
 from gridstride.plain import plain
 from gridstride.virtual.observe.figures import percent, times
 from gridstride.workbench.ladder_record import Recorded, RungTimes, recorded
-from gridstride.workbench.pages.frame import OnAsking, trouble
-from gridstride.workbench.pages.prose import code, prose
+from gridstride.workbench.pages.frame import OnAsking, not_there
+from gridstride.workbench.pages.prose import Listing, prose
 
 _SAME = 1.05  # a ratio nearer to 1 is neither faster nor slower
 _AS_FAST = "as fast"
@@ -39,8 +39,7 @@ async def build(name: str) -> None:
     """The page."""
     ladder = await asyncio.to_thread(_read, name)
     if ladder is None:
-        trouble(f"There is no ladder {name!r}.")
-        ui.link("To the ladders", "/ladders")
+        not_there(f"There is no ladder {name!r}.", "To the ladders", "/ladders")
         return
     with ui.element("div").classes("soft eyebrow"):
         ui.link("Ladders", "/ladders")
@@ -144,4 +143,4 @@ def _faster(ratio: float) -> str:
 def _show_source(source: str) -> None:
     for name, text in paragraphs(source):
         ui.label(plain(f"{name}: {text}" if name else text)).classes("small")
-    code(source, "cuda")
+    Listing(source, "cuda")

@@ -13,7 +13,7 @@ from gridstride.course.content import day_number, day_numbers, readable_days
 from gridstride.course.lesson import Day, Question
 from gridstride.course.progress import AnswerRecord, Progress
 from gridstride.course.standing import DayStanding, asked_with, standing
-from gridstride.workbench.pages.prose import prepare, prose
+from gridstride.workbench.pages.prose import Sentences, prepare, prose
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench
 
@@ -74,4 +74,4 @@ def _interviews(day: Day) -> None:
         with ui.element("details").classes("interview"):
             with ui.element("summary"):
                 ui.label(each.question)
-            prose(each.answer)
+            Sentences(each.answer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nicegui import ui
 
 from gridstride.course.errors import ProgressError
@@ -35,17 +37,21 @@ async def build(workbench: Workbench) -> None:
             refused = str(error)
         write.enable()
         status.text = "" if refused else "written"
-        _show(area, refused)
+        _show(area, refused, there=await asyncio.to_thread(_is_there))
 
-    _show(area, "")
+    _show(area, "", there=await asyncio.to_thread(_is_there))
 
 
-def _show(area: ui.element, refused: str | None) -> None:
+def _is_there() -> bool:
+    return (workspace() / NAME / "index.html").is_file()
+
+
+def _show(area: ui.element, refused: str | None, *, there: bool) -> None:
     area.clear()
     with area:
         if refused:
             trouble(refused)
-        elif (workspace() / NAME / "index.html").is_file():
+        elif there:
             ui.label(f"In {workspace() / NAME}").classes("soft small")
             ui.link("Open it in a page of its own", "/portfolio/site/index.html", new_tab=True)
             embedded("/portfolio/site/index.html", "Portfolio")

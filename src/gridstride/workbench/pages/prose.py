@@ -7,56 +7,67 @@ from collections.abc import Container
 from pathlib import Path
 
 from nicegui import ui
-from nicegui.elements.markdown import prepare_content
 
 from gridstride.course.content import day_numbers
 from gridstride.course.lesson import Day
 from gridstride.course.markdown import Link, for_reader
+from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
 _LANGUAGES = {".cu": "cuda", ".toml": "toml", ".py": "python"}
 _DAY_FILE = re.compile(r"(?:\.\./)?day(\d{3})/lesson\.md")
-_TABLE = '<table tabindex="0">'
 _DAY = re.compile(r"\(Day (\d+)\)")
 
 
-def prose(text: str) -> ui.markdown:
+class Prose(ui.markdown):
+    """A text of the course, rendered by our own parser; NiceGUI's element brings the colours of listings."""
+
+    def _handle_content_change(self, content: str) -> None:
+        self.props["innerHTML"] = html_of(content)
+
+
+class Sentences(ui.markdown):
+    """A hint, a question or an answer."""
+
+    def __init__(self, text: str, *, shape: str = "prose") -> None:
+        super().__init__(text.strip(), sanitize=False)
+        self.classes(shape)
+
+    def _handle_content_change(self, content: str) -> None:
+        self.props["innerHTML"] = sentences_html(content)
+
+
+class Listing(ui.markdown):
+    """A source with its syntax coloured. It is no Markdown, and ends nowhere before its end."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self._language = language
+        super().__init__(text.rstrip() + "\n", sanitize=True)
+        self.classes("prose")
+
+    def _handle_content_change(self, content: str) -> None:
+        self.props["innerHTML"] = listing_html(content, self._language)
+
+
+def prose(text: str) -> Prose:
     """A text of the course, which is trusted."""
-    return _reachable(ui.markdown(for_reader(text, _link), sanitize=False).classes("prose"))
+    return Prose(for_reader(text, _link), sanitize=False).classes("prose")
 
 
 def meaning(text: str) -> str:
     """What a term means as HTML, with a link to the day that explains it where that is written."""
     days = day_numbers()
-    page = prepare_content(for_reader(_DAY.sub(lambda match: _day(match, days), text), _link), extras="")
-    return f'<div class="prose nicegui-markdown">{_focusable(page)}</div>'
+    page = html_of(for_reader(_DAY.sub(lambda match: _day(match, days), text), _link))
+    return f'<div class="prose nicegui-markdown">{page}</div>'
 
 
 def prepare(day: Day) -> None:
     """Have the HTML of a day's texts ready: made on the page, it would keep every other page waiting for 0.1 s."""
-    for text in (day.text, *(each.ask.strip() for each in day.questions), *(each.answer for each in day.interviews)):
-        prepare_content(for_reader(text, _link), extras=" ".join(ui.markdown.default_extras))
+    html_of(for_reader(day.text, _link))
 
 
-def code(text: str, language: str) -> ui.markdown:
-    """A listing, with its syntax coloured."""
-    return _reachable(ui.markdown(f"```{language}\n{text.rstrip()}\n```", sanitize=True).classes("prose"))
-
-
-def listing(text: str, file: str) -> ui.markdown:
+def listing(text: str, file: str) -> Listing:
     """A lab's file."""
-    return code(text, _LANGUAGES.get(Path(file).suffix, "text"))
-
-
-def _reachable(shown: ui.markdown) -> ui.markdown:
-    """Listings and tables, which scroll where they are too wide, by keyboard too; a table's corner heads nothing."""
-    shown.props["innerHTML"] = _focusable(shown.props["innerHTML"])
-    return shown
-
-
-def _focusable(page: str) -> str:
-    for plain, marked in (("<th></th>", "<td></td>"), ("<pre>", '<pre tabindex="0">'), ("<table>", _TABLE)):
-        page = page.replace(plain, marked)
-    return page
+    return Listing(text, _LANGUAGES.get(Path(file).suffix, "text"))
 
 
 def _link(link: Link) -> str:

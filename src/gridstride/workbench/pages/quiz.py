@@ -12,7 +12,7 @@ from gridstride.course.progress import AnswerRecord
 from gridstride.course.quiz import AnswerError, mark
 from gridstride.workbench.judge_process import JudgeEnded
 from gridstride.workbench.pages.frame import button, trouble
-from gridstride.workbench.pages.prose import prose
+from gridstride.workbench.pages.prose import Sentences
 from gridstride.workbench.state import Workbench
 
 
@@ -23,7 +23,7 @@ def card(
     with ui.element("section").classes("question").props(f'aria-label="Question {number}"'):
         with ui.element("div").classes("ask"):
             ui.label(f"{number}{f' ({again})' if again else ''}").classes("number soft")
-            prose(question.ask.strip())
+            Sentences(question.ask)
         body = ui.element("div")
         asked = _Asked(workbench, day, question, body)
         if last is None:
@@ -59,7 +59,7 @@ class _Asked:
         """One choice as a button; with `state` it has been answered, and is one no more."""
         with ui.element("div" if state else "button").classes(f"choice {state}") as chosen:
             ui.label(letter).classes("letter")
-            ui.markdown(text).classes("text")
+            Sentences(text, shape="text")
         if not state:
             chosen.props('type="button"').on("click", lambda: action(letter))
 
@@ -111,5 +111,5 @@ class _Asked:
                 self._choice(letter, choice.text, None, state)
             with ui.element("div").classes(f"why {'right' if right else 'wrong'}").props('role="status"'):
                 ui.label("Right:" if right else "Not right:").classes("verdict")
-                ui.markdown(why)
+                Sentences(why, shape="")
             button("Answer again", self.ask)

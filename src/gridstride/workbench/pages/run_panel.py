@@ -26,13 +26,15 @@ _LOOK = 0.25  # seconds between two looks at a job that goes on
 
 
 class RunPanel:
-    """Follows one job of each kind; a page that is loaded again finds them where they are."""
+    """Follows one job; a page that is loaded again finds it where it is. While it is another browser's, an own one may
+    be asked for: it waits behind that, and is followed then.
+    """
 
     def __init__(
         self, workbench: Workbench, day: Day, editor: Editor, *, predicted: dict[str, str], following: Day | None
     ) -> None:
         self._workbench, self._day, self._editor, self._predicted = workbench, day, editor, predicted
-        self._following = following
+        self._following, self._session = following, session()
         self.on_pass: Callable[[], None] | None = None
         with ui.element("div").classes("runs"):
             self._button = button("Run", self.run, strong=True).props('aria-keyshortcuts="Control+Enter"')
@@ -68,17 +70,21 @@ class RunPanel:
 
     async def run(self) -> None:
         """Have the editor's text judged."""
-        if self._job is None and await self._editor.save():
+        if not self._has_own() and await self._editor.save():
             self._report.clear()
             await self._add("judge")
 
     async def _explain(self) -> None:
-        if self._job is None:
+        if not self._has_own():
             await self._add("explain")
+
+    def _has_own(self) -> bool:
+        """Whether a run of this browser waits or goes on."""
+        return self._job is not None and self._job.session == self._session
 
     async def _add(self, kind: Kind) -> None:
         try:
-            job = await self._workbench.dispatcher.add(session(), kind, self._day.number, self._editor.text)
+            job = await self._workbench.dispatcher.add(self._session, kind, self._day.number, self._editor.text)
         except (QueueFull, SourceTooLong, ProgressError) as error:
             area = self._verdict if kind == "judge" else self._report
             area.clear()
@@ -94,7 +100,7 @@ class RunPanel:
             self._judged = None
             self._fade()
             self._editor.mark(())
-        self._button.disable()
+        self._button.set_enabled(not self._has_own())
         self._cancel.visible = True
         self._status.text = "waiting"
         self._timer.active = True
@@ -116,7 +122,8 @@ class RunPanel:
         if job is None:
             return
         if (live := self._workbench.dispatcher.live.get(job.id)) is not None:
-            self._status.text = f"{_doing(live)} · {seconds_since(self._began)}"
+            whose = "" if self._has_own() else "another browser's run: "
+            self._status.text = f"{whose}{_doing(live)} · {seconds_since(self._began)}"
             return
         try:
             ended = await self._workbench.read(lambda progress: Jobs(progress).get(job.id))
