@@ -58,8 +58,8 @@ def test_a_programs_lab_is_read() -> None:
     lab = day(3).lab
     assert (lab.kind, lab.problem, lab.arguments) == ("program", "vector_add", ("{n}", "{a}", "{b}", "{c}"))
     assert (lab.runs[0].sizes, lab.runs[2].sizes) == ({"n": (1000, 1000)}, {"n": (1025, 5000)})
-    assert (lab.runs[-2].idle, lab.runs[-1].checks) == (True, True)
-    assert [dict(each.fails) for each in lab.runs[3:-2]] == [
+    assert [run.idle for run in lab.runs].count(True) == [run.checks for run in lab.runs].count(True) == 1
+    assert [dict(run.fails) for run in lab.runs if run.fails] == [
         {"allocation": 2},
         {"copy": 2},
         {"launch": 1},
