@@ -19,15 +19,22 @@ PARTS = ((-0.8, 0.05, 0.2), (-1.3, -0.1, 0.35), (-0.2, 0.6, 0.5), (0.2, -0.2, 0.
 """Left, top and width of parts with the set's edge in them."""
 RIMS = (0.36985442, -0.20682470, 0.015473043)
 """One in which, at 3 × 2 squares, each side of a rim decides somewhere, and each of its corners."""
+RIMS_IN_A_ROW = {3: (0.29240087, -0.09276523, 0.00060346838), 4: (-1.08871549, 0.15841617, 0.00145296910)}
+"""Left, top and step of such ones with one row of squares: there a rim that lies a pixel further to the right or further
+down, or that lacks a few pixels at an edge's end, decides otherwise.
+"""
 FAR = (-15.0, -9.0, 6.0)
 """Left, top and width of a square: all of the set lies within one, whose rim has one count."""
 
 
 def window(v: Values) -> dict[str, object]:
-    """Square pictures show all of the set, others a part of it, which is drawn but for 3 × 2 squares.
-    From 5 squares across on, the set is seen from afar.
+    """Square pictures show all of the set, others a part of it, which is drawn but for 3 × 2 squares and for 3 or 4 in
+    a row. From 5 squares across on, the set is seen from afar.
     """
     across, down = int(v["across"]), int(v["down"])
+    if down == 1 and across in RIMS_IN_A_ROW:
+        left, top, step = RIMS_IN_A_ROW[across]
+        return {"left": left, "top": top, "step": step}
     left, top, width = -2.0, -1.25, 2.5
     if across >= 5:
         left, top, width = FAR[0], FAR[1], FAR[2] * across

@@ -10,10 +10,22 @@ LARGEST = 10_000
 
 
 def readings(v: Values) -> dict[str, object]:
-    """From 0 to below LARGEST, whatever was drawn, and each batch about a level of its own: a sum fits 32 bits."""
+    """From 0 to below LARGEST, whatever was drawn, and each batch about a level of its own: a sum fits 32 bits. Every
+    other mean lies just below a whole number, to which a sum that is rounded to a float takes it.
+    """
     x = np.abs(np.asarray(v["x"], np.int64))
     levels = 1 + 613 * np.arange(len(x))[:, None]
-    return {"x": ((x + levels) % LARGEST).astype(np.int32)}
+    x = (x + levels) % LARGEST
+    for batch in x[::2]:
+        more = -1 - int(batch.sum()) % batch.size  # of the sum, so that it is one less than a multiple of the size
+        _change(batch, more if more > -batch.size else 0)
+    return {"x": x.astype(np.int32)}
+
+
+def _change(batch: Array, more: int) -> None:
+    """Take so much from the readings one after another, as far as each of them goes."""
+    taken = np.minimum(batch, np.maximum(0, -more - (np.cumsum(batch) - batch)))
+    batch -= taken
 
 
 def reference(v: Values) -> dict[str, Array]:

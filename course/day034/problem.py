@@ -15,11 +15,14 @@ HOTTEST = 16_000
 
 
 def heats(v: Values) -> dict[str, object]:
-    """From 0 to HOTTEST; every fifth rod is cool as it is, and every tenth has just what is cool."""
+    """From 0 to HOTTEST; every fifth rod is cool as it is, every tenth has just what is cool, and the second and every
+    tenth behind it has it after a sweep.
+    """
     heat = np.abs(np.asarray(v["heat"], np.int64)) + 5_003 * np.arange(np.asarray(v["heat"]).size)
     heat %= HOTTEST
     heat[4::5] %= COOL
     heat[9::10] = COOL
+    heat[1::10] = 2 * COOL  # a half of it stays
     return {"heat": heat.astype(np.int32)}
 
 

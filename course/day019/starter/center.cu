@@ -1,5 +1,6 @@
 // center N BATCHES X Y MEANS: from each of BATCHES times N readings their
-// mean is taken off. X is a file to read; Y and MEANS are written.
+// mean is taken off, rounded down. A reading is from 0 to 9,999. X is a file
+// to read; Y and MEANS are written.
 
 #include <cstdio>
 #include <cstdlib>

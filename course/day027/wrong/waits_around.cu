@@ -3,7 +3,7 @@
 // the order was to be the stream's affair: the device has nothing to do while the host finds out that it may go on, in
 // this layer and in each of the hundred behind it.
 //
-// expect: too_many idle
+// expect: too_many streams
 
 // layer M N K X W B Y: Y = X W^T + b. X is M x K, W is N x K, Y is M x N, all in rows; b is added to each row of Y.
 // X, W and B are files to read, Y is the file to write.

@@ -2,7 +2,7 @@
 // samples are there, and behind it until the spectra are. That is right, and reads like care. But the stream would
 // have kept the order by itself. The device has nothing to do while the host finds out that it may go on.
 //
-// expect: too_many idle
+// expect: too_many streams
 
 // spectra FRAMES N X A: X holds FRAMES frames of N samples, one after the other. Of each frame A gets the N / 2 + 1
 // values |spectrum| / N. X is a file to read, A the file to write.

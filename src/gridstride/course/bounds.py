@@ -28,8 +28,12 @@ def out_of_bounds(day: Day, counts: Mapping[str, float], only: Collection[str] |
     for bound in day.lab.bounds:
         if only is not None and bound.figure not in only:
             continue
-        figure = day.figures[bound.figure]
-        value = evaluate(figure.value, counts)
+        try:
+            value = evaluate(day.figures[bound.figure].value, counts)
+        except ValueError as error:  # something is divided by what there is none of
+            message = f"{bound.figure.replace('_', ' ')} cannot be said, as {error}. {bound.why}"
+            yield LabFinding(TOO_FEW, message, where=bound.figure, shown=(f"{TOO_FEW.replace('_', ' ')}: {message}",))
+            continue
         if bound.least <= value <= bound.most:
             continue
         number = _count(day, bound.figure, counts)

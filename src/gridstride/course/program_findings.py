@@ -156,8 +156,12 @@ def wrong_numbers(lab: Lab, counts: Mapping[str, float], outcome: Outcome) -> It
     for text in lab.numbers:
         parts = list(string.Formatter().parse(text))
         pattern = "".join(re.escape(literal) + (_NUMBER if field else "") for literal, field, _, _ in parts)
-        expected = [evaluate(field, counts) for _, field, _, _ in parts if field]
         shown = text.format_map(_Anything())
+        try:
+            expected = [evaluate(field, counts) for _, field, _, _ in parts if field]
+        except ValueError as error:
+            yield LabFinding("wrong_lines", f"{shown!r} cannot be looked at, as {error}", shown=last_lines(outcome))
+            return
         said = re.findall(pattern, outcome.stdout)
         if not said:
             yield LabFinding("wrong_lines", f"no line such as {shown!r} was printed", shown=last_lines(outcome))

@@ -101,8 +101,8 @@ def test_transposed_also_where_the_matrix_is_not_square() -> None:
     [
         ("tail", put((slice(39, 40), slice(10, None))), "(39, 10) to (39, 23) (the last 14 of 960)"),
         ("columns_above", put((slice(None), slice(16, None))), "columns 16 to 23 of 24"),
-        ("columns_every", put((slice(None), slice(3, None, 5))), "every 5th of the columns is wrong, from 3 on"),
-        ("rows_every", put((slice(0, None, 8), slice(None))), "every 8th of the rows"),
+        ("columns_every", put((slice(None), slice(3, None, 5))), "one in 5 of the columns is wrong, from 3 on"),
+        ("rows_every", put((slice(0, None, 8), slice(None))), "one in 8 of the rows"),
         ("factor", lambda got: np.multiply(got, 3, out=got), "3 times what it should be"),
         ("offset", lambda got: np.add(got, 2, out=got), "off by 2"),
         ("constant", lambda got: got.fill(0), "every element is 0"),

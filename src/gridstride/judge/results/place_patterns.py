@@ -112,7 +112,7 @@ def whole_lines(e: Evidence) -> Pattern | None:
             return Pattern(above, text, f"Likely the tile that begins at {hit[0]} is not full.")
         steps = np.diff(hit)
         if hit.size > 2 and (steps == steps[0]).all() and steps[0] > 1:
-            text = f"every {steps[0]}th of the {name} is wrong, from {hit[0]} on"
+            text = f"one in {steps[0]} of the {name} is wrong, from {hit[0]} on"
             return Pattern(every, text, f"Look for what happens once in {steps[0]}: a tile's edge, a lane.")
     return None
 

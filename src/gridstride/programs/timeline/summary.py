@@ -39,6 +39,7 @@ def totals(timeline: Timeline) -> Totals:
         sum(start <= each.start_us and each.end_us <= end
             for start, end in timeline.timed for each in done if each.kind == "kernel"),
         timeline.managed_allocations,
+        len({each.stream for each in done if each.kind == "kernel"}),
     )  # fmt: skip
 
 

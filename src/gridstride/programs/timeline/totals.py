@@ -14,6 +14,7 @@ class Totals:
     that nothing orders.
     `timed_us`: what cudaEventElapsedTime gave, all calls together; `timed_compute_us` of it with kernels under way, and
     `timed_kernels` that began and ended between the two events. `managed_allocations`: calls of cudaMallocManaged.
+    `kernel_streams`: in so many streams were kernels, libraries' among them.
     """
 
     modelled_us: float = 0.0
@@ -30,3 +31,4 @@ class Totals:
     timed_compute_us: float = 0.0
     timed_kernels: int = 0
     managed_allocations: int = 0
+    kernel_streams: int = 0
