@@ -9,7 +9,7 @@ import pytest
 
 from gridstride.course.content import day
 from gridstride.course.lesson import LabRun
-from gridstride.course.program_failures import failing, ignored, with_its_last_call
+from gridstride.course.program_failures import after_a_failure, failing, ignored, with_its_last_call
 from gridstride.programs.activity import calls_of
 from gridstride.programs.confined import Outcome
 from gridstride.programs.run import Ended
@@ -65,6 +65,15 @@ def test_the_status_of_a_library_says_which_call_failed(launch: str, allocation:
     (found,) = ignored(run, Outcome(Ended(1, 0.1), "", f"layer: {allocation}"))
     assert found.kind == "error_ignored"
     assert "did not say so" in found.message
+
+
+def test_who_waits_for_ever_behind_a_failure_is_told_of_it() -> None:
+    said = after_a_failure(LabRun({}, {"cudaStreamQuery": 3}))
+    assert said == (
+        "in this run the third call of cudaStreamQuery was made to fail (unknown error): gridstride run --fail "
+        "cudaStreamQuery=3 does the same"
+    )
+    assert after_a_failure(LabRun({}, {"kernel": 1})).startswith("in this run the first kernel faulted: ")
 
 
 @pytest.mark.parametrize(

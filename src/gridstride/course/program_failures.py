@@ -78,12 +78,7 @@ def with_its_last_call(run: LabRun, made: Mapping[str, float]) -> LabRun:
 def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     """What a program says and does whose call failed."""
     ((call, number),) = run.fails.items()
-    words, asked = _ERRORS.get(call, _OF_A_FUNCTION), _ASKED.get(call, _ASKED_OF_A_FUNCTION)
-    nth = _ordinal(number)
-    if call in CALLS:
-        what = f"the {nth} {call} was made to fail ({words[0]})" if call != "kernel" else f"the {nth} kernel faulted"
-    else:
-        what = f"{f'the {nth} call of ' if number > 1 else ''}{call} was made to fail ({words[0]})"
+    words, asked = _words(call), _ASKED.get(call, _ASKED_OF_A_FUNCTION)
     said = outcome.stdout + outcome.stderr
     if outcome.ended.status == run.status:
         happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
@@ -91,8 +86,27 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
         happened = f"and the program did not say so: print cudaGetErrorString of the code, {words[0]!r} here"
     else:
         return
-    message = f"{what}, {happened}. {asked} gridstride run --fail {call}={number} does the same"
+    message = f"{_what_failed(call, number)}, {happened}. {asked} gridstride run --fail {call}={number} does the same"
     yield LabFinding("error_ignored", message, shown=last_lines(outcome))
+
+
+def after_a_failure(run: LabRun) -> str:
+    """Of a program that did not end by itself in such a run: what had happened to it."""
+    ((call, number),) = run.fails.items()
+    return f"in this run {_what_failed(call, number)}: gridstride run --fail {call}={number} does the same"
+
+
+def _what_failed(call: Call, number: int) -> str:
+    nth, said = _ordinal(number), f"was made to fail ({_words(call)[0]})"
+    if call == "kernel":
+        return f"the {nth} kernel faulted"
+    if call in CALLS:
+        return f"the {nth} {call} {said}"
+    return f"{f'the {nth} call of ' if number > 1 else ''}{call} {said}"
+
+
+def _words(call: Call) -> tuple[str, ...]:
+    return _ERRORS.get(call, _OF_A_FUNCTION)
 
 
 def _ordinal(number: int) -> str:

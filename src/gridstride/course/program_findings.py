@@ -6,7 +6,7 @@ import re
 import signal
 import string
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,15 @@ def not_destroyed(counts: Mapping[str, float]) -> Iterator[LabFinding]:
     if left := left_in_words(counts):
         message = f"all is right, and when the program ended it had left {left}: what is made is destroyed by its call"
         yield LabFinding("leak", message, shown=(f"leak: {message}",))
+
+
+def left_behind(leaks: Sequence[Mapping[str, Any]], objects: str) -> str:
+    """Of memory that was not given back, and of what was never destroyed: a graph has memory of its own."""
+    more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
+    memory = f"{leaks[0]['message']}{more}"
+    if not objects:
+        return memory
+    return f"when the program ended it had left {objects}: what is made is destroyed by its call. Of memory, {memory}"
 
 
 def not_waited(launches: int) -> str:

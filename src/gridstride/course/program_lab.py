@@ -15,12 +15,13 @@ from gridstride.course.bounds import UNORDERED, out_of_bounds
 from gridstride.course.figures import LAB, Bench
 from gridstride.course.lab_verdict import LabFinding, LabVerdict, with_line, with_words
 from gridstride.course.lesson import Day, LabRun
-from gridstride.course.program_failures import failing, ignored, with_its_last_call
+from gridstride.course.program_failures import after_a_failure, failing, ignored, with_its_last_call
 from gridstride.course.program_findings import (
     ended_otherwise,
     ended_otherwise_modelled,
     found_on_device,
     last_lines,
+    left_behind,
     not_built,
     not_destroyed,
     not_waited,
@@ -217,7 +218,8 @@ class ProgramLab:
             return
         passed_over = [*ignored(trial.run, outcome)] if trial.run.fails else []
         if passed_over or not trial.run.fails or outcome.stopped:  # who says what failed may end by an exception, too
-            yield from ended_otherwise(outcome)
+            for each in ended_otherwise(outcome):
+                yield with_words(each, after_a_failure(trial.run)) if trial.run.fails else each
         if trial.run.fails:
             yield from passed_over
             return
@@ -244,9 +246,7 @@ class ProgramLab:
             yield LabFinding("not_waited", not_waited(launches))
         leaks = [each for each in outcome.ended.findings if each["kind"] == "leak"]
         if leaks:
-            more = f"; there are {len(leaks)} such allocations" if len(leaks) > 1 else ""
-            objects = left_in_words(outcome.ended.activity)
-            yield LabFinding("leak", f"{leaks[0]['message']}{more}{objects and f'; left besides: {objects}'}")
+            yield LabFinding("leak", left_behind(leaks, left_in_words(outcome.ended.activity)))
 
 
 def _unlike_expected(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
