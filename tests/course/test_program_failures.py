@@ -67,6 +67,14 @@ def test_the_status_of_a_library_says_which_call_failed(launch: str, allocation:
     assert "did not say so" in found.message
 
 
+def test_a_function_of_a_library_says_its_status() -> None:
+    run = LabRun({}, {"cufftExecR2C": 1})
+    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", "line 3: CUFFT_EXEC_FAILED")))
+    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", "something"))
+    assert found.message.startswith("cufftExecR2C was made to fail (CUFFT_EXEC_FAILED), and the program did not say so")
+    assert "print the status, 'CUFFT_EXEC_FAILED' here" in found.message
+
+
 def test_who_waits_for_ever_behind_a_failure_is_told_of_it() -> None:
     said = after_a_failure(LabRun({}, {"cudaStreamQuery": 3}))
     assert said == (

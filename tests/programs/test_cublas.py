@@ -356,6 +356,26 @@ int main() {
     assert shown == [exact, rounded, rounded, exact]
 
 
+def test_a_function_fails_by_its_name_as_programs_write_it(program: Run) -> None:
+    text = """
+#include <cublas_v2.h>
+#include <cstdio>
+int main() {
+    cublasHandle_t handle;
+    float *x, one = 1;
+    cudaMalloc(&x, 4);
+    printf("%d ", cublasCreate(&handle));
+    printf("%d ", cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, 1, x, 1, &one, x, 1));
+    printf("%d\\n", cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, x, 1, x, 1, &one, x, 1));
+}
+"""
+    assert program(text, "--fail", "cublasSgemm=2").stdout == "0 0 14\n"  # CUBLAS_STATUS_INTERNAL_ERROR
+    done = program(text, "--json", "--fail", "cublasSgemm=9")
+    told = json.loads(done.stdout)["activity"]
+    assert (told["calls_of_cublasSgemm"], told["calls_of_cublasCreate"], told["calls_of_cudaMalloc"]) == (2, 1, 1)
+    assert "calls_of_cudaGetDevice" not in told  # the library's own
+
+
 def test_a_destroyed_handle_is_a_status_and_no_crash(program: Run) -> None:
     assert program(_ORDERED).returncode == 1  # CUBLAS_STATUS_NOT_INITIALIZED
 

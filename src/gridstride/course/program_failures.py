@@ -20,7 +20,9 @@ _KINDS: tuple[Call, ...] = ("allocation", "copy", "launch")
 """Calls whose errors a program sees at once."""
 _FEW = 6
 """Calls of a kind up to which each of them is made to fail."""
-_PASSED_OVER = re.compile(r"Free|Destroy|Release|Reset|^cudaGet|Query|Advise|Prefetch|CacheConfig|^cudaLaunch")
+_PASSED_OVER = re.compile(
+    r"Free|Destroy|Release|Reset|^(?:cuda|cublas|cufft)Get|Query|Advise|Prefetch|CacheConfig|^cudaLaunch"
+)
 """Functions whose errors a program need not look at: it gives something back, asks, or gives a hint. Launches are a
 kind of their own.
 """
@@ -36,7 +38,12 @@ _ERRORS: dict[Call, tuple[str, ...]] = {
     "kernel": ("an illegal memory access was encountered", "cudaErrorIllegalAddress"),
 }
 """What is said of each call that is made to fail: by cudaGetErrorString, cudaGetErrorName, cuBLAS and cuFFT."""
-_OF_A_FUNCTION = ("unknown error", "cudaErrorUnknown", "CUBLAS_STATUS_", "CUFFT_")
+_OF_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "cublas": ("CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"),
+    "cufft": ("CUFFT_EXEC_FAILED",),
+    "": ("unknown error", "cudaErrorUnknown", "CUBLAS_STATUS_", "CUFFT_"),
+}
+"""The same of functions by how their names begin; a library may hand on what happened to the runtime's."""
 _ASKED: dict[Call, str] = {
     "allocation": "cudaMalloc gives an error code back, as every call does: is it looked at, there too?",
     "copy": "cudaMemcpy gives an error code back, as every call does: is it looked at, there too?",
@@ -83,7 +90,8 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     if outcome.ended.status == run.status:
         happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
     elif not any(each in said for each in words):
-        happened = f"and the program did not say so: print cudaGetErrorString of the code, {words[0]!r} here"
+        printed = "the status" if call.startswith(("cublas", "cufft")) else "cudaGetErrorString of the code"
+        happened = f"and the program did not say so: print {printed}, {words[0]!r} here"
     else:
         return
     message = f"{_what_failed(call, number)}, {happened}. {asked} gridstride run --fail {call}={number} does the same"
@@ -106,7 +114,7 @@ def _what_failed(call: Call, number: int) -> str:
 
 
 def _words(call: Call) -> tuple[str, ...]:
-    return _ERRORS.get(call, _OF_A_FUNCTION)
+    return _ERRORS.get(call) or next(words for name, words in _OF_FUNCTIONS.items() if call.startswith(name))
 
 
 def _ordinal(number: int) -> str:

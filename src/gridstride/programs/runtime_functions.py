@@ -6,6 +6,7 @@ their own, which our libraries use too: what is not the program's own call is no
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ _NOT_TOLD = frozenset((
     "cudaLaunchKernel",
 ))  # fmt: skip
 """Functions that give no error of their own, and the one that compilers call by its name for <<<>>>."""
+
+_OF_A_LIBRARY = re.compile(r"(?:cublas|cufft)[A-Z]\w*\Z")
 
 _DOORS = r"""#define GS_PUBLIC_NAMES
 #include "runtime.h"
@@ -80,8 +83,8 @@ def doors() -> str:
 
 
 def is_told(name: str) -> bool:
-    """Whether calls of what has this name are told."""
-    return name in functions()["done"] and name not in _NOT_TOLD
+    """Whether calls of what has this name are told; of a library's by how it begins."""
+    return bool(_OF_A_LIBRARY.match(name)) or (name in functions()["done"] and name not in _NOT_TOLD)
 
 
 def _told() -> list[str]:

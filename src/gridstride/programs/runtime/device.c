@@ -236,6 +236,17 @@ PUBLIC void gs_set_device_name(const char *name) { gs_device_name = strdup(name)
 
 /* What kernels print goes where the program's own printf goes, in the same order. */
 /* For our libraries (libraries/objects.h). */
+/* A name without the ending of a newer form, cublasCreate_v2's, as programs write it. */
+PUBLIC int gs_library_call(const char *function, const char *library) {
+    char name[64];
+    if (!gs_tells_calls || strncmp(function, library, strlen(library)) != 0)
+        return 0;
+    snprintf(name, sizeof name, "%s", function);
+    if (strlen(name) > 3 && strcmp(name + strlen(name) - 3, "_v2") == 0)
+        name[strlen(name) - 3] = 0;
+    return gs_board.called(name) != 0;
+}
+
 PUBLIC void gs_object(int kind, int change) { gs_board.object(kind, change); }
 
 PUBLIC void gs_print(const char *text, uint64_t bytes) { fwrite(text, 1, bytes, stdout); }

@@ -1,5 +1,6 @@
 // What the files of our cuBLAS share: the handle, scalars on either side, and what a launch's error becomes.
 #pragma once
+#include "../objects.h"
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -56,5 +57,9 @@ Vector<T> vector(T* x, int n, int step) {
   do { \
     if (!(condition)) return status; \
   } while (0)
-#define HANDLE(handle) NEED(gs_blas::alive(handle), CUBLAS_STATUS_NOT_INITIALIZED)
+// In functions of the interface, and without effect in what they share.
+#define TOLD() NEED(!gs_library_call(__func__, "cublas"), CUBLAS_STATUS_INTERNAL_ERROR)
+#define HANDLE(handle) \
+  TOLD(); \
+  NEED(gs_blas::alive(handle), CUBLAS_STATUS_NOT_INITIALIZED)
 #define VALID(condition) NEED(condition, CUBLAS_STATUS_INVALID_VALUE)

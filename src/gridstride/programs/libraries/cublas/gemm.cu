@@ -278,6 +278,7 @@ extern "C" {
                                      int n, int k, const T* alpha, const T* a, int lda, const T* b, int ldb, \
                                      const T* beta, T* c, int ldc) { \
     using namespace gs_blas; \
+    TOLD(); \
     return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, one(a), one(b), beta, \
                               one(c), halves); \
   } \
@@ -286,6 +287,7 @@ extern "C" {
       const T* a, int lda, long long stride_a, const T* b, int ldb, long long stride_b, const T* beta, T* c, int ldc, \
       long long stride_c, int count) { \
     using namespace gs_blas; \
+    TOLD(); \
     return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, one(a, stride_a), \
                               one(b, stride_b), beta, one(c, stride_c), halves); \
   } \
@@ -294,6 +296,7 @@ extern "C" {
                                         const T* const b[], int ldb, const T* beta, T* const c[], int ldc, \
                                         int count) { \
     using namespace gs_blas; \
+    TOLD(); \
     return product<T, T, Sum>(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, many<const T>(a), \
                               many<const T>(b), beta, many<T>(c), halves); \
   }
@@ -305,6 +308,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
                             int k, const void* alpha, const void* a, cudaDataType type_a, int lda, const void* b,
                             cudaDataType type_b, int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t) {
+  TOLD();
   return gs_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, 1}, alpha, {a, type_a, 0}, {b, type_b, 0},
                           beta, {c, type_c, 0}, compute);
 }
@@ -315,6 +319,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_b, const void* beta, void* c, cudaDataType type_c, int ldc,
                                           long long stride_c, int count, cublasComputeType_t compute,
                                           cublasGemmAlgo_t) {
+  TOLD();
   return gs_blas::gemm_ex(handle, {transa, transb, m, n, k, lda, ldb, ldc, count}, alpha, {a, type_a, stride_a},
                           {b, type_b, stride_b}, beta, {c, type_c, stride_c}, compute);
 }

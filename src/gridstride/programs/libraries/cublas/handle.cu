@@ -1,5 +1,4 @@
 // Handles, statuses in words, and copies of vectors and matrices.
-#include "../objects.h"
 #include "context.h"
 
 namespace gs_blas {
@@ -80,6 +79,7 @@ const Words* words_of(cublasStatus_t status) {
 extern "C" {
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  TOLD();
   VALID(handle != nullptr);
   int device = 0, multiprocessors = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||
@@ -159,29 +159,37 @@ const char* cublasGetStatusString(cublasStatus_t status) {
 }
 
 cublasStatus_t cublasSetVector(int n, int bytes, const void* x, int incx, void* y, int incy) {
+  TOLD();
   return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, nullptr);
 }
 cublasStatus_t cublasGetVector(int n, int bytes, const void* x, int incx, void* y, int incy) {
+  TOLD();
   return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, nullptr);
 }
 cublasStatus_t cublasSetVectorAsync(int n, int bytes, const void* x, int incx, void* y, int incy, cudaStream_t stream) {
+  TOLD();
   return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyHostToDevice, &stream);
 }
 cublasStatus_t cublasGetVectorAsync(int n, int bytes, const void* x, int incx, void* y, int incy, cudaStream_t stream) {
+  TOLD();
   return gs_blas::copy_vector(n, bytes, x, incx, y, incy, cudaMemcpyDeviceToHost, &stream);
 }
 cublasStatus_t cublasSetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
+  TOLD();
   return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, nullptr);
 }
 cublasStatus_t cublasGetMatrix(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb) {
+  TOLD();
   return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, nullptr);
 }
 cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
                                     cudaStream_t stream) {
+  TOLD();
   return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyHostToDevice, &stream);
 }
 cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int bytes, const void* a, int lda, void* b, int ldb,
                                     cudaStream_t stream) {
+  TOLD();
   return gs_blas::copy_matrix(rows, columns, bytes, a, lda, b, ldb, cudaMemcpyDeviceToHost, &stream);
 }
 

@@ -108,10 +108,19 @@ cufftResult make(cufftHandle handle, int rank, const Given<Int>& given, cufftTyp
   return CUFFT_SUCCESS;
 }
 
+cufftResult create(cufftHandle* handle) {
+  NEED(handle != nullptr, CUFFT_INVALID_VALUE);
+  std::lock_guard<std::mutex> held(plans_lock);
+  plans.push_back(std::make_unique<Plan>());
+  *handle = cufftHandle(plans.size());
+  gs_object(GS_OBJECT_FFT, 1);
+  return CUFFT_SUCCESS;
+}
+
 template <class Int>
 cufftResult create_and_make(cufftHandle* handle, int rank, const Given<Int>& given, cufftType type, Int batch) {
   size_t bytes;
-  const cufftResult created = cufftCreate(handle);
+  const cufftResult created = create(handle);
   NEED(created == CUFFT_SUCCESS, created);
   const cufftResult made = make(*handle, rank, given, type, batch, &bytes);
   if (made != CUFFT_SUCCESS) cufftDestroy(*handle);
@@ -136,15 +145,13 @@ cufftResult execute(cufftHandle handle, cufftType type, const void* in, void* ou
 
 using namespace gs_fft;
 
+#define TOLD() NEED(!gs_library_call(__func__, "cufft"), CUFFT_EXEC_FAILED)
+
 extern "C" {
 
 cufftResult cufftCreate(cufftHandle* handle) {
-  NEED(handle != nullptr, CUFFT_INVALID_VALUE);
-  std::lock_guard<std::mutex> held(plans_lock);
-  plans.push_back(std::make_unique<Plan>());
-  *handle = cufftHandle(plans.size());
-  gs_object(GS_OBJECT_FFT, 1);
-  return CUFFT_SUCCESS;
+  TOLD();
+  return create(handle);
 }
 
 cufftResult cufftDestroy(cufftHandle handle) {
@@ -160,20 +167,24 @@ cufftResult cufftDestroy(cufftHandle handle) {
 // Four forms of each: `first` stands before the sizes in the declaration, `passed` in the call, and so at the end.
 #define SHAPES(Name, function, first, passed, last, passed_last) \
   cufftResult Name##1d(first int nx, cufftType type, int batch last) { \
+    TOLD(); \
     const int n[] = {nx}; \
     return function(passed 1, basic(n), type, batch passed_last); \
   } \
   cufftResult Name##2d(first int nx, int ny, cufftType type last) { \
+    TOLD(); \
     const int n[] = {nx, ny}; \
     return function(passed 2, basic(n), type, 1 passed_last); \
   } \
   cufftResult Name##3d(first int nx, int ny, int nz, cufftType type last) { \
+    TOLD(); \
     const int n[] = {nx, ny, nz}; \
     return function(passed 3, basic(n), type, 1 passed_last); \
   }
 #define MANY(Name, Int, function, first, passed, last, passed_last) \
   cufftResult Name(first int rank, Int* n, Int* inembed, Int istride, Int idist, Int* onembed, Int ostride, \
                    Int odist, cufftType type, Int batch last) { \
+    TOLD(); \
     const Given<Int> given{n, inembed, istride, idist, onembed, ostride, odist}; \
     return function(passed rank, given, type, batch passed_last); \
   }
@@ -191,6 +202,7 @@ MANY(cufftGetSizeMany, int, size_with, cufftHandle plan COMMA, plan COMMA, BYTES
 MANY(cufftGetSizeMany64, long long, size_with, cufftHandle plan COMMA, plan COMMA, BYTES, COMMA bytes)
 
 cufftResult cufftGetSize(cufftHandle handle, size_t* bytes) {
+  TOLD();
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr, CUFFT_INVALID_PLAN);
   NEED(bytes != nullptr, CUFFT_INVALID_VALUE);
@@ -199,6 +211,7 @@ cufftResult cufftGetSize(cufftHandle handle, size_t* bytes) {
 }
 
 cufftResult cufftSetAutoAllocation(cufftHandle handle, int automatic) {
+  TOLD();
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr && !plan->made, CUFFT_INVALID_PLAN);
   plan->automatic = automatic != 0;
@@ -206,6 +219,7 @@ cufftResult cufftSetAutoAllocation(cufftHandle handle, int automatic) {
 }
 
 cufftResult cufftSetWorkArea(cufftHandle handle, void* work) {
+  TOLD();
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr, CUFFT_INVALID_PLAN);
   if (plan->own != nullptr) cudaFree(plan->own);
@@ -215,6 +229,7 @@ cufftResult cufftSetWorkArea(cufftHandle handle, void* work) {
 }
 
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
+  TOLD();
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr, CUFFT_INVALID_PLAN);
   plan->stream = stream;
@@ -234,21 +249,27 @@ cufftResult cufftGetProperty(libraryPropertyType type, int* value) {
 }
 
 cufftResult cufftExecC2C(cufftHandle plan, cufftComplex* in, cufftComplex* out, int direction) {
+  TOLD();
   return execute(plan, CUFFT_C2C, in, out, direction);
 }
 cufftResult cufftExecR2C(cufftHandle plan, cufftReal* in, cufftComplex* out) {
+  TOLD();
   return execute(plan, CUFFT_R2C, in, out, CUFFT_FORWARD);
 }
 cufftResult cufftExecC2R(cufftHandle plan, cufftComplex* in, cufftReal* out) {
+  TOLD();
   return execute(plan, CUFFT_C2R, in, out, CUFFT_INVERSE);
 }
 cufftResult cufftExecZ2Z(cufftHandle plan, cufftDoubleComplex* in, cufftDoubleComplex* out, int direction) {
+  TOLD();
   return execute(plan, CUFFT_Z2Z, in, out, direction);
 }
 cufftResult cufftExecD2Z(cufftHandle plan, cufftDoubleReal* in, cufftDoubleComplex* out) {
+  TOLD();
   return execute(plan, CUFFT_D2Z, in, out, CUFFT_FORWARD);
 }
 cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex* in, cufftDoubleReal* out) {
+  TOLD();
   return execute(plan, CUFFT_Z2D, in, out, CUFFT_INVERSE);
 }
 
