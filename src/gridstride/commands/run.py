@@ -1,10 +1,10 @@
-"""`gridstride run`: a whole CUDA program, compiled and run without a GPU."""
+"""`gridstride run`: a whole CUDA program, compiled and run, without a GPU or on one."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,12 @@ def run(
     if late and predict:
         raise WrongUse("--late puts work off and --predict says how long it takes: give one of them")
     failing = _fails(fails)
+    if device == "physical":
+        virtual = {
+            "--chip": chip, "--sanitize": sanitize, "--seed": seed is not None, "--predict": predict, "--fail": fails,
+            "--late": late, "--gpus": gpus != 1, "--memory": memory, "--ptx": ptx,
+        }  # fmt: skip
+        return _run_on_hardware(words, arguments, options, virtual, time_limit=time_limit, as_json=as_json)
     model = chip_of(device, chip)
     nbytes = memory_of(memory, model)
     try:
@@ -60,12 +66,38 @@ def run(
         stdout=STDERR if as_json else None, fails=failing, late=late, gpus=gpus, memory=nbytes,
     )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
-    if ended.timed_out:
-        print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
-    say_signal(ended)
+    _say_how(ended, time_limit)
     if as_json:
         emit(_json(ended, predict=predict))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+
+
+def _run_on_hardware(
+    words: Sequence[str], arguments: Sequence[str], options: dict[str, Any], virtual: Mapping[str, object], *,
+    time_limit: float | None, as_json: bool,
+) -> int:  # fmt: skip
+    """The same with this machine's GPU and CUDA toolkit. `virtual` are options that only the virtual GPU has."""
+    from gridstride.device.driver import physical_count
+    from gridstride.programs.physical_run import build_and_run
+
+    if given := [name for name, value in virtual.items() if value]:
+        raise WrongUse(f"{given[0]} is the virtual GPU's, and cannot be with --device physical")
+    if not physical_count():
+        raise WrongUse("--device physical: there is no NVIDIA GPU here, or no driver for it; leave --device out")
+    try:
+        files = sources(words)
+        ended = build_and_run(
+            files, Options(**options), [str(files[0].with_suffix("")), *arguments], time_limit=time_limit,
+            stdout=STDERR if as_json else None, progress=print_stderr,
+        )  # fmt: skip
+    except BuildFailed as failed:
+        return not_built(failed, as_json)
+    except ProgramError as error:
+        raise WrongUse(str(error)) from None
+    _say_how(ended, time_limit)
+    if as_json:
+        emit(_json(ended, predict=False))
+    return ended.status
 
 
 def check_gpus(number: int) -> None:
@@ -93,7 +125,7 @@ def chip_of(device: str | None, name: str | None) -> Chip:
     from gridstride.virtual.chips import chip
 
     if device not in (None, "virtual"):
-        raise WrongUse(f"--device {device}: programs run on the virtual GPU only, so far")
+        raise WrongUse(f"--device {device}: virtual or physical belongs there")
     try:
         return chip(name or "h200")
     except ValueError as error:
@@ -135,6 +167,12 @@ def _json(ended: Ended, *, predict: bool) -> dict[str, Any]:
         "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
         "activity": activity, **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
     }  # fmt: skip
+
+
+def _say_how(ended: Ended, time_limit: float | None) -> None:
+    if ended.timed_out:
+        print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
+    say_signal(ended)
 
 
 def say_signal(ended: Ended) -> None:

@@ -128,7 +128,7 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
         )
         command = [sys.executable, "-P", "-m", "gridstride.programs.child", json.dumps(order)]
         began = time.monotonic()
-        with _signals_for_the_program() as pass_on:
+        with signals_for_the_program() as pass_on:
             child = subprocess.Popen(command, pass_fds=(runtime, program, writing), stdout=settings.stdout)
             pass_on.append(child)
             os.close(writing)
@@ -228,7 +228,7 @@ def _in_memory(name: str, data: bytes) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _signals_for_the_program() -> Iterator[list[subprocess.Popen[bytes]]]:
+def signals_for_the_program() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Inside, signals go to the program. Ctrl-C reaches it by itself, as one of the terminal's group."""
     programs: list[subprocess.Popen[bytes]] = []
 

@@ -1,0 +1,72 @@
+"""A program on this machine's GPU: compiled by the CUDA toolkit that is installed, and run as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.run import TIMED_OUT, Ended, signals_for_the_program
+from gridstride.programs.sources import Options
+
+_TOOLKITS = ("CUDA_HOME", "CUDA_PATH")
+"""Variables that name the folder of one."""
+_USUAL = Path("/usr/local/cuda")
+
+
+def nvcc() -> Path:
+    """The toolkit's compiler; MissingToolchain."""
+    named = [Path(os.environ[name]) for name in _TOOLKITS if os.environ.get(name)]
+    for folder in (*named, _USUAL):
+        if (compiler := folder / "bin" / "nvcc").is_file():
+            return compiler
+    if found := shutil.which("nvcc"):
+        return Path(found)
+    raise MissingToolchain(
+        "--device physical compiles with the CUDA toolkit, and there is no nvcc: install the toolkit, or name its "
+        "folder in CUDA_HOME. The virtual GPU needs neither: leave --device out"
+    )
+
+
+def words(compiler: Path, files: Sequence[Path], options: Options, target: Path) -> list[str]:
+    """The command that compiles and links for the GPU of this machine."""
+    return [
+        str(compiler), "-O2", "-lineinfo", "-arch=native", *(word for each in options.include for word in ("-I", each)),
+        *(f"-D{each}" for each in options.define), *([f"-std={options.std}"] if options.std else []),
+        *(["-rdc=true"] if options.relocatable else []), *options.flags, *map(str, files),
+        *(f"-l{each}" for each in options.libraries), "-o", str(target),
+    ]  # fmt: skip
+
+
+def build_and_run(
+    files: Sequence[Path], options: Options, arguments: Sequence[str], *, time_limit: float | None, stdout: int | None,
+    progress: Callable[[str], None],
+) -> Ended:  # fmt: skip
+    """How the program ended; `arguments` begin with its name. MissingToolchain, BuildFailed."""
+    compiler = nvcc()
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target = Path(folder, "program")
+        progress(f"compiling with {compiler}")
+        built = subprocess.run(
+            words(compiler, files, options, target), capture_output=True, text=True, errors="replace", check=False
+        )
+        if built.returncode or not target.is_file():
+            raise BuildFailed(f"{files[0]} does not compile", built.stdout + built.stderr)
+        began = time.monotonic()
+        with signals_for_the_program() as pass_on:
+            child = subprocess.Popen(arguments, executable=target, stdout=stdout)
+            pass_on.append(child)
+            try:
+                code = child.wait(time_limit)
+            except subprocess.TimeoutExpired:
+                return Ended(TIMED_OUT, time.monotonic() - began, timed_out=True)
+            finally:
+                if child.poll() is None:
+                    child.kill()
+                    child.wait()
+    return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
