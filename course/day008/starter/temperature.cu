@@ -4,7 +4,7 @@
 //   2.508355e1   7.860106e-2   -2.503131e-1   8.315270e-2   -1.228034e-2
 //   9.804036e-4  -4.413030e-5   1.057734e-6  -1.052755e-8
 //
-// A sample that is infinite or NaN, from a sensor that failed, goes through the polynomial like any other: of NaN comes NaN,
+// A sample that is NaN, from a sensor that failed, goes through the polynomial like any other: of NaN comes NaN,
 // and nobody takes it for a temperature.
 //
 // block: 256
