@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.bounds import KIND, exceeded, out_of_bounds
+from gridstride.course.bounds import KIND, TOO_FEW, exceeded, out_of_bounds
 from gridstride.course.content import day
 from gridstride.course.figures import observe_lab
 from gridstride.course.kernel_lab import KernelLab
@@ -38,6 +38,14 @@ def test_a_bound_is_the_most_that_may_be(lesson: Day) -> None:
     assert exceeded(bounded(lesson, "passes", 4096), run) == ()
     (finding,) = exceeded(bounded(lesson, "passes", 4095), run)
     assert finding.message == "4,096 passes over the banks, where this lab allows 4,095. Why that is."
+
+
+def test_a_figure_that_divides_by_what_there_is_none_of_is_too_few() -> None:
+    lesson = day(31)
+    counts = {"timed_us": 20.0, "to_device_us": 0.0}
+    (found,) = out_of_bounds(lesson, counts, {"timed"})
+    assert (found.kind, found.where) == (TOO_FEW, "timed")
+    assert found.message.startswith("timed cannot be said, as to_device_us in 'timed_us / to_device_us' is 0. For most")
 
 
 def test_a_bound_says_the_figures_that_it_comes_from() -> None:

@@ -16,15 +16,18 @@ from gridstride.course.bounds import out_of_bounds
 from gridstride.course.content import course_folder, day
 from gridstride.course.errors import LessonError
 from gridstride.course.glossary import read_glossary
+from gridstride.course.lab_verdict import LabFinding, with_words
 from gridstride.course.lesson import Day, Lab, PrintedLine
 from gridstride.course.load import read_day
 from gridstride.course.program_findings import (
     ended_otherwise_modelled,
     first_wrong,
     found_on_device,
+    left_behind,
     lines_of,
     not_all_copied,
     not_destroyed,
+    only_in_an_order,
     wrong_lines,
     wrong_numbers,
 )
@@ -177,6 +180,22 @@ def test_what_is_never_destroyed_is_said_with_its_call() -> None:
     assert found.kind == "leak"
     assert "1 stream (cudaStreamDestroy), 2 graph instances (cudaGraphExecDestroy)" in found.message
     assert not list(not_destroyed({"streams_left": 0}))
+
+
+def test_objects_come_before_the_memory_that_they_hold() -> None:
+    leaks = [{"message": "8 bytes are still there"}, {"message": "9 bytes"}]
+    assert left_behind(leaks, "") == "8 bytes are still there; there are 2 such allocations"
+    said = left_behind(leaks[:1], "1 graph instance (cudaGraphExecDestroy)")
+    assert said.startswith("when the program ended it had left 1 graph instance (cudaGraphExecDestroy): ")
+    assert said.endswith("Of memory, 8 bytes are still there")
+
+
+def test_what_is_found_in_an_order_of_its_own_names_the_seed() -> None:
+    found = LabFinding("wrong_result", "y: 1 is wrong", shown=("wrong result: y: 1 is wrong", "  7 | y = 1"))
+    told = with_words(found, only_in_an_order(7))
+    assert told.message.startswith("y: 1 is wrong; with the same data all is well when blocks, warps and lanes come in")
+    assert told.message.endswith("gridstride run --seed 7 has the one of this run")
+    assert told.shown == (f"wrong result: {told.message}", "  7 | y = 1")
 
 
 def test_lines_may_come_in_any_order_unless_the_lab_has_one() -> None:

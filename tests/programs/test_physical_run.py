@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,6 @@ from gridstride.commands.terminal import WrongUse
 from gridstride.programs import physical_run
 from gridstride.programs.errors import BuildFailed, MissingToolchain
 from gridstride.programs.sources import Options
-
-VIRTUAL = dict.fromkeys(("--chip", "--sanitize"))
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ def test_without_a_toolkit_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch,
         physical_run.nvcc()
 
 
-def run_physical(**more: object) -> int:
-    asked = {
+def run_physical(**more: Any) -> int:
+    asked: dict[str, Any] = {
         "device": "physical", "chip": None, "options": {}, "sanitize": False, "seed": None, "predict": False,
         "fails": (), "late": False, "gpus": 1, "memory": None, "time_limit": None, "ptx": False, "as_json": False,
     }  # fmt: skip
-    return command.run(["prog.cu"], [], **{**asked, **more})  # type: ignore[arg-type]
+    return command.run(["prog.cu"], [], **{**asked, **more})
 
 
-def test_options_of_the_virtual_gpu_do_not_go_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_the_virtual_gpu_do_not_go_with_it() -> None:
     for option, value in (("sanitize", True), ("seed", 0), ("gpus", 2), ("chip", "a100"), ("fails", ["copy=1"])):
         with pytest.raises(WrongUse, match="cannot be with --device physical"):
             run_physical(**{option: value})
@@ -105,6 +105,6 @@ int main() {
     return 3;
 }
 """)
-    words = ["python3", "-m", "gridstride", "run", str(source), "--device", "physical"]
+    words = [sys.executable, "-m", "gridstride", "run", str(source), "--device", "physical"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("42\n", 3), done.stderr

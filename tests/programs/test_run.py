@@ -477,6 +477,14 @@ int main() {
     assert "calls_of_cudaMemset2D" not in told  # what the runtime calls by itself is not told
 
 
+def test_a_call_that_was_never_made_is_said(program: Run) -> None:
+    assert (
+        "note: --fail cublasSgem=1: the program made no such call"
+        in program(UNCHECKED, "--fail", "cublasSgem=1").stderr
+    )
+    assert "no such call" not in program(UNCHECKED, "--fail", "cudaMemcpy=1").stderr
+
+
 def test_a_call_that_is_none_cannot_fail(program: Run) -> None:
     done = program(UNCHECKED, "--fail", "malloc=1")
     assert done.returncode == 2

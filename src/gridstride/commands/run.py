@@ -67,6 +67,8 @@ def run(
     )  # fmt: skip
     ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     _say_how(ended, time_limit)
+    if failing and ended.activity and not ended.activity.get("failed_calls"):
+        print_stderr(f"note: --fail {' --fail '.join(fails)}: the program made no such call")
     if as_json:
         emit(_json(ended, predict=predict))
     return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status

@@ -135,7 +135,11 @@ class ProgramLab:
         return first, self._trials.outcome(first, predict=True)
 
     def _is_modelled(self) -> bool:
-        """Whether a figure that is looked at is a kernel's count or a modelled time, which takes a run of its own."""
+        """Whether a figure or a printed number that is looked at is a kernel's count or a modelled time, which takes a
+        run of its own.
+        """
+        if self.day.lab.numbers:
+            return True
         used = (*self.day.lab.measures, *(bound.figure for bound in self.day.lab.bounds))
         return any(_OF_A_PREDICTED_RUN & names(self.day.figures[name].value) for name in used)
 

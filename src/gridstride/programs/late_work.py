@@ -156,6 +156,7 @@ class LateWork:
             if left - self._asked_for:
                 self._asked_for |= left
                 return 0
+            self._asked_for -= left
             self._do(asked)
             return 1
 

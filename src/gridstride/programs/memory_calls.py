@@ -20,6 +20,7 @@ MEMORY_CALLS = (
     *("create_pool", "destroy_pool", "pooled", "pool_access", "trim_pool", "pool_attribute"),
 )
 """The callbacks that are methods of MemoryCalls."""
+_MOST_GARBAGE = 1 << 26  # bytes of an allocation: one of most of a chip's memory would take as much of this machine's
 _GARBAGE = 0x7F  # in each byte: no small whole number, no float that sums with others
 _POOL_THRESHOLD = 4
 _POOL_SIZES = {4: "threshold", 5: "reserved", 6: "reserved_high", 7: "used", 8: "used_high"}
@@ -64,7 +65,7 @@ class MemoryCalls:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
         if self.garbage and owner >= 0:
-            ctypes.memset(address, _GARBAGE, nbytes)
+            ctypes.memset(address, _GARBAGE, min(nbytes, _MOST_GARBAGE))
         self.activity.allocated(nbytes)
         self.peers.allocated(address, nbytes, owner)
         if owner >= 0:
