@@ -20,8 +20,8 @@ PARTS = ((-0.8, 0.05, 0.2), (-1.3, -0.1, 0.35), (-0.2, 0.6, 0.5), (0.2, -0.2, 0.
 RIMS = (0.36985442, -0.20682470, 0.015473043)
 """One in which, at 3 × 2 squares, each side of a rim decides somewhere, and each of its corners."""
 RIMS_IN_A_ROW = {3: (0.29240087, -0.09276523, 0.00060346838), 4: (-1.08871549, 0.15841617, 0.00145296910)}
-"""Left, top and step of such ones with one row of squares: there a rim that lies a pixel further to the right or further
-down, or that lacks a few pixels at an edge's end, decides otherwise.
+"""Left, top and step of such ones with one row of squares: there a rim that lies a pixel further to the right or down,
+or that lacks a few pixels at an edge's end, decides otherwise.
 """
 FAR = (-15.0, -9.0, 6.0)
 """Left, top and width of a square: all of the set lies within one, whose rim has one count."""
