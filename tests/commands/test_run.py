@@ -128,7 +128,7 @@ def test_missing_compilers_are_wrong_use_with_the_command(
         (("prog.cu", "--memory", "141GiB"), "--memory 141GiB is more than the 140 GiB of this chip (h200)"),
         (("prog.cu", "--seed", "-1"), "--seed -1 must be 0 or above"),
         (("prog.cu", "--chip", "gt210"), "unknown chip 'gt210'"),
-        (("prog.cu", "--device", "physical"), "the virtual GPU only"),
+        (("prog.cu", "--device", "tpu"), "--device tpu: virtual or physical belongs there"),
         (("prog.cu", "--sanitize", "--predict"), "give one of them"),
         (("prog.cu", "--bogus"), "--bogus"),
         ((), "Missing argument"),

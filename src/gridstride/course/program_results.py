@@ -153,9 +153,9 @@ class Results:
                 return
 
     def _computed(self) -> Iterator[tuple[Parameter, Array, Array]]:
-        """Each result as it came, and which of its elements are right and somebody's work. Zeros are left out, for
-        memory may hold them by itself, and so is what an input holds in the same place: a program that sorts in place
-        returns it as it came.
+        """Each result as it came, and which of its elements are right and somebody's work. Zeros are left out, those
+        that came for a sum near zero too, for memory may hold them by itself; and so is what an input holds in the
+        same place: a program that sorts in place returns it as it came.
         """
         import numpy as np
 
@@ -167,7 +167,7 @@ class Results:
             if raw is None or len(raw) != expected.size * np.dtype(p.dtype).itemsize:
                 continue
             got = np.frombuffer(raw, p.dtype).reshape(expected.shape)
-            work = ~compared(self.problem, self.prepared, p.name, {p.name: got}).wrong & (expected != 0)
+            work = ~compared(self.problem, self.prepared, p.name, {p.name: got}).wrong & (expected != 0) & (got != 0)
             for x in self.prepared.inputs.values():
                 if np.shape(x) == got.shape:
                     work &= np.asarray(x) != got
