@@ -182,7 +182,7 @@ def prepare(sample: Sample, root: Path, folder: Path) -> str | None:
 
 def copy_headers(folder: Path) -> None:
     """The toolkit's headers that samples have copied beside them, for NVRTC."""
-    from gridstride.programs.toolchain import toolchain
+    from gridstride.programs.toolchain.wheels import toolchain
 
     include = toolchain().cuda / "include"
     shutil.copy(include / "cooperative_groups.h", folder)

@@ -28,7 +28,7 @@ from gridstride.judge.reference.prepared_cases import Prepared, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
 from gridstride.programs.errors import MissingToolchain
-from gridstride.programs.toolchain import toolchain
+from gridstride.programs.toolchain.wheels import toolchain
 from gridstride.virtual.gpu import VirtualGPU
 
 DAYS = [day(number) for number in day_numbers()]

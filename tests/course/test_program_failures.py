@@ -10,8 +10,8 @@ import pytest
 from gridstride.course.content import day
 from gridstride.course.lesson import LabRun
 from gridstride.course.program_failures import after_a_failure, failing, ignored, with_its_last_call
-from gridstride.programs.activity import calls_of
-from gridstride.programs.confined import Outcome
+from gridstride.programs.calls.activity import calls_of
+from gridstride.programs.process.confined import Outcome
 from gridstride.programs.run import Ended
 
 RUN = LabRun({}, {})

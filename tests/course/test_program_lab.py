@@ -33,10 +33,10 @@ from gridstride.course.program_findings import (
 )
 from gridstride.course.program_lab import ProgramLab
 from gridstride.course.program_lab_file import problem_of
-from gridstride.programs.confined import Outcome
 from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.process.confined import Outcome
 from gridstride.programs.run import Ended
-from gridstride.programs.toolchain import toolchain
+from gridstride.programs.toolchain.wheels import toolchain
 
 Change = tuple[str, str]  # what stands in lab.toml, and what stands there instead
 

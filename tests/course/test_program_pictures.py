@@ -15,8 +15,8 @@ from gridstride.compiler import compile_cuda
 from gridstride.course import program_pictures
 from gridstride.course.content import day
 from gridstride.course.program_pictures import NothingToShow, launches_of, lines, page
-from gridstride.programs.confined import Outcome
-from gridstride.programs.launch_pictures import LaunchPictures
+from gridstride.programs.calls.launch_pictures import LaunchPictures
+from gridstride.programs.process.confined import Outcome
 from gridstride.programs.run import Ended
 from gridstride.programs.timeline.calls import TimelineCalls
 from gridstride.protocol import Shape

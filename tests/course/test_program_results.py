@@ -13,7 +13,7 @@ from gridstride.course.program_results import COPY_LOG, Results
 from gridstride.judge.find import find
 from gridstride.judge.problem import Array, Case
 from gridstride.judge.reference.prepared_cases import prepare
-from gridstride.programs.copy_log import CopyLog
+from gridstride.programs.calls.copy_log import CopyLog
 from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
 
 N = 200

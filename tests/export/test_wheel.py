@@ -20,7 +20,7 @@ from gridstride.export.errors import ExportError
 from gridstride.export.package import Package, package, write
 from gridstride.judge.find import find
 from gridstride.programs.errors import MissingToolchain
-from gridstride.programs.toolchain import toolchain
+from gridstride.programs.toolchain.wheels import toolchain
 
 USE = """
 import torch, gelu_op

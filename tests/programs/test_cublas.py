@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.programs.conftest import Run
 
-from gridstride.programs.toolchain import Toolchain
+from gridstride.programs.toolchain.wheels import Toolchain
 
 Array = np.ndarray[Any, Any]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the whole table in one run under the sanitizer

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.programs.toolchain import Toolchain
+from gridstride.programs.toolchain.wheels import Toolchain
 
 Array = np.ndarray[Any, Any]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -12,7 +12,7 @@ from tests.programs import cusparse_cases as one
 from tests.programs import cusparse_more_cases as more
 from tests.programs.cusparse_cases import TOLERANCE, Case
 
-from gridstride.programs.toolchain import Toolchain
+from gridstride.programs.toolchain.wheels import Toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the whole table in one run under the sanitizer
 SOURCE = Path(__file__).parent / "cusparse_calls.cu"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gridstride.programs.driver_library import driver_functions
+from gridstride.programs.toolchain.driver_library import driver_functions
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first link builds zig's C++ library
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.runtime_functions import RUNTIME, functions
-from gridstride.programs.runtime_library import generated
+from gridstride.programs.toolchain.runtime_functions import RUNTIME, functions
+from gridstride.programs.toolchain.runtime_library import generated
 
 _DECLARED = re.compile(r"\bCUDARTAPI(?:_CDECL)?\s+(cuda\w+)\s*\(")
 _DEFINED = re.compile(r"^PUBLIC [^\n(]*?\b(cuda\w+)\(", re.MULTILINE)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.device_code import device_code
+from gridstride.programs.calls.fat_binary import ptx_in_object
 from gridstride.programs.errors import BuildFailed
-from gridstride.programs.fat_binary import ptx_in_object
 from gridstride.programs.sources import Options
-from gridstride.programs.toolchain import Toolchain
+from gridstride.programs.toolchain.device_code import device_code
+from gridstride.programs.toolchain.wheels import Toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first link builds zig's C++ library
 

@@ -36,5 +36,5 @@ def _note() -> None:
     VirtualKernel.launch = noted  # type: ignore[method-assign]
 
 
-if _FILE and "gridstride.programs.child" in sys.orig_argv:
+if _FILE and "gridstride.programs.process.child" in sys.orig_argv:
     _note()

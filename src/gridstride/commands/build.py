@@ -8,12 +8,12 @@ from typing import Any
 
 from gridstride.commands.run import chip_of, not_built
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
-from gridstride.programs.device_code import Form, device_code
 from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.run import build
 from gridstride.programs.saved import save
 from gridstride.programs.sources import CUDA_SUFFIXES, Options, sources
-from gridstride.programs.toolchain import toolchain
+from gridstride.programs.toolchain.device_code import Form, device_code
+from gridstride.programs.toolchain.wheels import toolchain
 
 
 def run(

@@ -97,7 +97,7 @@ def _show_lab(console: Console, day: Day, file: Path, so_far: DayStanding, *, is
 def _missing_compilers() -> str:
     """What is to be installed before a whole program can be compiled; empty where nothing is."""
     from gridstride.programs.errors import ProgramError
-    from gridstride.programs.toolchain import toolchain
+    from gridstride.programs.toolchain.wheels import toolchain
 
     try:
         toolchain()

@@ -9,11 +9,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
-from gridstride.programs.activity import KERNEL_COUNTS, Call, failure
+from gridstride.programs.calls.activity import KERNEL_COUNTS, Call, failure
+from gridstride.programs.calls.fat_binary import NoPtx, ptx_of
+from gridstride.programs.calls.peers import MOST
 from gridstride.programs.errors import BuildFailed, ProgramError
-from gridstride.programs.fat_binary import NoPtx, ptx_of
 from gridstride.programs.memory_size import memory_size
-from gridstride.programs.peers import MOST
 from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources

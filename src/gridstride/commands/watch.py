@@ -112,7 +112,7 @@ def _judge(day: Day) -> Iterator[Judge]:
 
 
 def _say_what_is_built_once() -> None:
-    from gridstride.programs.link import first_link
+    from gridstride.programs.toolchain.link import first_link
 
     if first_link():
         print_stderr("the compilers build their C++ library first, this once: about a minute of processor time")

@@ -8,9 +8,9 @@ from gridstride.course.arithmetic import names
 from gridstride.course.figures import LAB, OF_A_PROGRAM, counter_names, element_names, of_chip
 from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
 from gridstride.course.strict_toml import Table, read_table
-from gridstride.programs.activity import Call, failure
+from gridstride.programs.calls.activity import Call, failure
+from gridstride.programs.calls.peers import MOST
 from gridstride.programs.memory_size import memory_size
-from gridstride.programs.peers import MOST
 
 Runs = dict[str, Run | ProgramRun]
 

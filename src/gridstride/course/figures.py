@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.course.arithmetic import evaluate, names
 from gridstride.course.lesson import Day, Figure, ProgramRun, Run
-from gridstride.programs.activity import ACTIVITY_NAMES
+from gridstride.programs.calls.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
     from gridstride.judge.execution.runnable import Runnable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from gridstride.programs.activity import Call
+from gridstride.programs.calls.activity import Call
 
 LabKind = Literal["kernel", "writing", "program"]
 LETTERS = "abcdefgh"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.lesson import LabRun
 from gridstride.course.program_findings import last_lines
-from gridstride.programs.activity import CALLS, Call, counted_as, functions_called
+from gridstride.programs.calls.activity import CALLS, Call, counted_as, functions_called
 
 if TYPE_CHECKING:
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 _KINDS: tuple[Call, ...] = ("allocation", "copy", "launch")
 """Calls whose errors a program sees at once."""

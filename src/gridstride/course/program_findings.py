@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from gridstride.course.arithmetic import evaluate
 from gridstride.course.lab_verdict import LabFinding, with_line, without_more_time
 from gridstride.course.lesson import Lab, PrintedLine
-from gridstride.programs.objects import left_in_words
+from gridstride.programs.calls.objects import left_in_words
 
 if TYPE_CHECKING:
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 KINDS: dict[str, str] = {
     "crash": "the program was ended by a signal",

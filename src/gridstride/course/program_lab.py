@@ -33,12 +33,12 @@ from gridstride.course.program_findings import (
 )
 from gridstride.course.program_runs import counts
 from gridstride.course.program_trials import Trial, Trials
-from gridstride.programs.activity import KERNEL_COUNTS, OF_LINKS
-from gridstride.programs.objects import left_in_words
+from gridstride.programs.calls.activity import KERNEL_COUNTS, OF_LINKS
+from gridstride.programs.calls.objects import left_in_words
 from gridstride.programs.timeline.totals import Totals
 
 if TYPE_CHECKING:
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
 
@@ -67,7 +67,7 @@ class ProgramLab:
 
     def warm_up(self) -> None:
         """Have the virtual GPU loaded; MissingToolchain where the compilers are not installed."""
-        from gridstride.programs.toolchain import toolchain
+        from gridstride.programs.toolchain.wheels import toolchain
 
         toolchain()
         self._trials.room.warm_up()

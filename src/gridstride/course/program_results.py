@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from gridstride.course.lab_verdict import LabFinding
 from gridstride.course.program_findings import first_wrong, not_all_copied
-from gridstride.programs.copy_log import Copied, read_copy_log
+from gridstride.programs.calls.copy_log import Copied, read_copy_log
 
 if TYPE_CHECKING:
     from gridstride.judge.problem import Array, Parameter, Problem
     from gridstride.judge.reference.prepared_cases import Prepared
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 COPY_LOG = "copies.log"
 """In the program's folder, beside the files that are its arguments: they end in .bin."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from gridstride.course.lesson import Day, ProgramRun
 
 if TYPE_CHECKING:
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 _PATIENCE = 60.0  # seconds for a worked program, which takes two on a machine that does nothing else
 
 
 def observe(run: ProgramRun) -> Outcome:
     """Run a worked program with counts and modelled times; ValueError where it does not compile or end."""
-    from gridstride.programs.confined import ProgramRoom
     from gridstride.programs.errors import BuildFailed
+    from gridstride.programs.process.confined import ProgramRoom
     from gridstride.programs.run import Settings
 
     settings = Settings(

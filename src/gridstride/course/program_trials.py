@@ -14,7 +14,7 @@ from gridstride.course.program_results import COPY_LOG, Results
 
 if TYPE_CHECKING:
     from gridstride.judge.reference.prepared_cases import Prepared
-    from gridstride.programs.confined import Outcome
+    from gridstride.programs.process.confined import Outcome
 
 _IDLE_SECONDS = 10.0
 """For a run whose kernels do nothing: some programs then wait for ever."""
@@ -37,7 +37,7 @@ class Trials:
     """The runs of the program in one room. `draw` gives their sizes, data and orders."""
 
     def __init__(self, lab: Lab, draw: random.Random) -> None:
-        from gridstride.programs.confined import ProgramRoom
+        from gridstride.programs.process.confined import ProgramRoom
 
         self.lab, self.draw = lab, draw
         self.room = ProgramRoom(chip=lab.chip)

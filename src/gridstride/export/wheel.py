@@ -22,7 +22,7 @@ from pathlib import Path
 from gridstride.export.errors import ExportError
 from gridstride.export.package import Package
 from gridstride.programs.errors import ProgramError
-from gridstride.programs.toolchain import environment, host_flags, toolchain
+from gridstride.programs.toolchain.wheels import environment, host_flags, toolchain
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0))
 """Compute capabilities that have code of their own; newer ones take the last one's PTX."""

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gridstride.programs.activity import Call
-from gridstride.programs.compile import Compiling, compile_all, execute, library_objects
-from gridstride.programs.libraries import called
-from gridstride.programs.link import link, warm_up
-from gridstride.programs.reports import ACTIVITY, LAUNCHES, TIMELINE
-from gridstride.programs.runtime_library import SONAME, runtime_library
+from gridstride.programs.calls.activity import Call
+from gridstride.programs.process.reports import ACTIVITY, LAUNCHES, TIMELINE
 from gridstride.programs.sources import Options
-from gridstride.programs.toolchain import Toolchain, toolchain
+from gridstride.programs.toolchain.compile import Compiling, compile_all, execute, library_objects
+from gridstride.programs.toolchain.libraries import called
+from gridstride.programs.toolchain.link import link, warm_up
+from gridstride.programs.toolchain.runtime_library import SONAME, runtime_library
+from gridstride.programs.toolchain.wheels import Toolchain, toolchain
 
 TIMED_OUT = 124
 """Exit status of a program that was ended by the time limit, as timeout(1) has it."""
@@ -126,7 +126,7 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
         order = settings.order(
             built, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}", reports=writing
         )
-        command = [sys.executable, "-P", "-m", "gridstride.programs.child", json.dumps(order)]
+        command = [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
         began = time.monotonic()
         with signals_for_the_program() as pass_on:
             child = subprocess.Popen(command, pass_fds=(runtime, program, writing), stdout=settings.stdout)

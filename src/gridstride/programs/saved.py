@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gridstride.programs.errors import ProgramError
 from gridstride.programs.run import Built, Settings, run
-from gridstride.programs.runtime_library import SONAME
-from gridstride.programs.toolchain import toolchain
+from gridstride.programs.toolchain.runtime_library import SONAME
+from gridstride.programs.toolchain.wheels import toolchain
 
 _SCRIPT = """#!{python}
 # Runs {name}.so on the virtual GPU. Made by `gridstride build`.

@@ -4,7 +4,7 @@
 
 #include "driver.h"
 
-/* Name, symbol and ending of the symbol for per-thread streams, "" for none (programs/driver_library.py). */
+/* Name, symbol and ending of the symbol for per-thread streams, "" for none (programs/toolchain/driver_library.py). */
 extern const char *const gs_entry_points[][3];
 
 /* What a function was before the release that gave it other parameters. */

@@ -8,7 +8,7 @@
 
 enum { SUCCESS = 0, INTERNAL = 6 }; /* of nvJitLinkResult */
 
-extern const char *const gs_jit_link_ending; /* of the symbols' names: the release (programs/driver_library.py) */
+extern const char *const gs_jit_link_ending; /* of the symbols' names: the release (toolchain/driver_library.py) */
 
 void *gs_jit_link(const char *name) {
     static void *library;

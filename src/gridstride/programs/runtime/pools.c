@@ -1,4 +1,4 @@
-/* Memory pools: handles here, what they hold is reckoned by Python (programs/pools.py). */
+/* Memory pools: handles here, what they hold is reckoned by Python (programs/calls/pools.py). */
 #include "graphs.h"
 
 typedef struct {

@@ -64,7 +64,7 @@ PUBLIC void **__cudaRegisterFatBinary(void *wrapper) {
 PUBLIC void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 PUBLIC void __cudaUnregisterFatBinary(void **handle) { (void)handle; }
 
-/* What __cudaRegisterLinkedBinary_<id> of every relocatable object comes to (programs/link.py writes those). */
+/* What __cudaRegisterLinkedBinary_<id> of every relocatable object comes to (programs/toolchain/link.py writes those). */
 PUBLIC void gs_register_linked(void (*registers)(void **), void *wrapper) {
     if (linked.count == IMAGES) {
         fprintf(stderr, "gridstride: more than %d relocatable objects are not supported\n", IMAGES);

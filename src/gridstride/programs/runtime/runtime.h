@@ -1,6 +1,6 @@
 /* What the files of our libcudart share: the callbacks into Python, errors, memory, modules and kernels.
  *
- * Handles, tables and errors live here in C; what loads, compiles and runs is Python's (programs/board.py).
+ * Handles, tables and errors live here in C; what loads, compiles and runs is Python's (programs/calls/board.py).
  */
 #ifndef GRIDSTRIDE_RUNTIME_H
 #define GRIDSTRIDE_RUNTIME_H

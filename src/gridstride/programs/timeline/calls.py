@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.programs.graph_calls import GraphCall
-from gridstride.programs.peers import NOWHERE, Elsewhere
-from gridstride.programs.status import fault_status
+from gridstride.programs.calls.graph_calls import GraphCall
+from gridstride.programs.calls.peers import NOWHERE, Elsewhere
+from gridstride.programs.calls.status import fault_status
 from gridstride.programs.timeline.durations import Work, kernel_work
 from gridstride.programs.timeline.model import TO_PEER, Timeline
 from gridstride.programs.timeline.order import Touch
@@ -27,7 +27,7 @@ from gridstride.virtual.machine.memory.touched import SECTOR, Span
 from gridstride.virtual.observe.counters import LineCounters
 
 if TYPE_CHECKING:
-    from gridstride.programs.launch_pictures import LaunchPictures
+    from gridstride.programs.calls.launch_pictures import LaunchPictures
 
 NON_BLOCKING = 1
 """cudaStreamNonBlocking."""

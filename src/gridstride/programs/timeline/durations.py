@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gridstride.programs.peers import HOST
+from gridstride.programs.calls.peers import HOST
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.observe.run import Run
 

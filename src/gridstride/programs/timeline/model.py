@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from gridstride.programs.graph_calls import GraphCall
-from gridstride.programs.peers import HOST
+from gridstride.programs.calls.graph_calls import GraphCall
+from gridstride.programs.calls.peers import HOST
 from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, over_links, peer_us
 from gridstride.programs.timeline.order import Order, Touch
 from gridstride.programs.timeline.schedule import Engine, Operation, Schedule, Way

@@ -1,0 +1,1 @@
+"""What a program's runtime asks of the virtual GPU: memory, modules, launches, pools, peers."""

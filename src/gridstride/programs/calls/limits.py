@@ -1,0 +1,42 @@
+"""The limits of a device that a program may ask for and set: cudaDeviceGetLimit and cudaDeviceSetLimit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridstride.programs.calls.status import Status
+from gridstride.virtual.gpu import VirtualGPU
+from gridstride.virtual.machine.memory.heap import Heap
+from gridstride.virtual.machine.memory.printf_buffer import Output
+
+_LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
+"""By the number of cudaLimit."""
+_STACK = 1024  # bytes of a thread's stack
+_DEPTH = 2  # levels of launches from kernels at which one may wait
+_FETCH = 64  # bytes of an L2 fetch
+
+
+class DeviceLimits:
+    """What the program set, else what a device begins with."""
+
+    def __init__(self, device: VirtualGPU) -> None:
+        self.device = device
+        self._set = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
+
+    def limit(self, which: int, setting: int, value: Any) -> int:
+        name = _LIMITS.get(which)
+        if name is None:
+            return Status.UNSUPPORTED_LIMIT
+        device = self.device
+        if not setting:
+            known = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
+            value[0] = (self._set | known | {"pending": device.pending_launches})[name]
+        elif name == "printf":
+            device.output = Output(max(1, value[0]))
+        elif name == "heap":
+            device.heap = Heap(max(1, value[0]))
+        elif name == "pending":
+            device.pending_launches = max(1, value[0])
+        else:
+            self._set[name] = value[0]
+        return Status.SUCCESS

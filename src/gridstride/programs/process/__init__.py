@@ -1,0 +1,1 @@
+"""The process of a program: started, confined, forked, and what it reports."""

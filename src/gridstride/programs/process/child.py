@@ -1,0 +1,85 @@
+"""The process of a program: loads it beside our libcudart and is it until it ends.
+
+Started by `programs/run.py` with one JSON object. The exit status is the program's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridstride.programs.calls.activity import Activity
+
+_PR_SET_PDEATHSIG = 1
+CANNOT_START = 125
+"""Exit status where the program could not be loaded; `timeout` and `docker run` use the same."""
+
+
+class ProgramOutput:
+    """Python's sys.stdout while the program runs: what kernels print goes where the program's printf goes."""
+
+    encoding = "utf-8"
+
+    def __init__(self, runtime: ctypes.CDLL, activity: Activity) -> None:
+        self._activity = activity
+        self._print = runtime.gs_print
+        self._print.argtypes, self._print.restype = [ctypes.c_char_p, ctypes.c_uint64], None
+
+    def write(self, text: str) -> int:
+        data = text.encode("utf-8", "surrogateescape")
+        self._print(data, len(data))
+        self._activity.kernel_lines += data.count(b"\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """C flushes its own buffer."""
+
+
+def main(order: dict[str, Any]) -> None:
+    """Never comes back."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGPIPE):  # Python's own handlers would wait for Python code to go on
+        signal.signal(number, signal.SIG_DFL)
+    from gridstride.programs.calls.board import NOTHING_SHARED, Board
+    from gridstride.programs.process.reports import Reports
+    from gridstride.virtual.gpu import VirtualGPU
+    from gridstride.virtual.machine import tiers
+
+    runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
+    reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
+    warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
+    limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
+    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
+    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
+                  vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
+                  devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+    board.record.shared = order.get("shared", NOTHING_SHARED)
+    if order["tells_calls"]:
+        board.tell_calls()
+    if order["late"]:
+        board.be_late()
+    if order["copy_log"]:
+        board.log_copies(order["copy_log"])
+    if order["predict"]:
+        board.predict(shown=order["timeline"], pictured=order["pictures"])
+    runtime.gs_set_board(ctypes.byref(board.record))
+    runtime.gs_settle_at_exit.restype = None
+    tiers.before_compiling.append(runtime.gs_settle_at_exit)
+    runtime.gs_set_device_name(device.properties.name.encode())
+    sys.stdout = ProgramOutput(runtime, board.activity)
+    words = [os.fsencode(word) for word in order["arguments"]]
+    arguments = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    runtime.gs_run.restype = ctypes.c_char_p
+    reason = runtime.gs_run(os.fsencode(order["program"]), len(words), arguments)
+    reports.say(f"the program cannot be loaded: {reason.decode(errors='replace')}")
+    os._exit(CANNOT_START)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Compilers and libraries from wheels: source files to objects, objects to a program."""

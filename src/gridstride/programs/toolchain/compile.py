@@ -1,0 +1,279 @@
+"""A source file to an object, kept on disk for as long as the file and all that it includes stay the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from gridstride.compiler.cache import DiskCache, shared
+from gridstride.programs.errors import BuildFailed
+from gridstride.programs.sources import CUDA_SUFFIXES, Options
+from gridstride.programs.toolchain.libraries import Library, lacking
+from gridstride.programs.toolchain.nvcc import Execute, Plan, Step, carry_out, module_name, planned
+from gridstride.programs.toolchain.precompiled import PrecompiledHeaders
+from gridstride.programs.toolchain.runtime_functions import untold
+from gridstride.programs.toolchain.wheels import LIBRARY_HEADERS, Toolchain, environment, wheel_of
+
+_NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
+_NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
+_NO_NAME = re.compile(r"""(?:identifier "|undeclared identifier '|undeclared function ')(\w+)["']""")
+_LEAN = "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"
+"""Headers of the C++ library do not bring along others that a program has not asked for: 40 % less text, and reading it
+is most of a compilation.
+"""
+_MAY_LACK_HEADERS = re.compile(
+    r"undefined|undeclared|no member|no instance of|no matching|incomplete|implicit instantiation|unknown type name|"
+    r"no template named|not a template|not a type|has not been declared|must be included|#include"
+)
+"""What compilers say where such a header is missing: then all of them are read. So no program is refused for it."""
+_AT_A_TIME = 2
+_NO_MORE: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """By what compilers are started, and what they keep of headers from one time to the next."""
+
+    execute: Execute
+    headers: PrecompiledHeaders | None = None
+
+
+def compile_all(
+    tools: Toolchain, files: Sequence[Path], options: Options, *, arch: str, progress: Callable[[str], None],
+    how: Compiling,
+) -> tuple[list[bytes], Options]:  # fmt: skip
+    """An object for each file, and the options as they were in the end: with `relocatable` where a file needs it.
+
+    BuildFailed with what the compilers said.
+    """
+    try:
+        return _objects(tools, files, options, arch, progress, how), options
+    except BuildFailed as failed:
+        if options.relocatable or not _NEEDS_RELOCATABLE.search(failed.output):
+            raise
+    options = replace(options, relocatable=True)
+    progress("a kernel uses what another file defines, or launches kernels itself: once more with -rdc=true")
+    return _objects(tools, files, options, arch, progress, how), options
+
+
+def _objects(
+    tools: Toolchain, files: Sequence[Path], options: Options, arch: str, progress: Callable[[str], None],
+    how: Compiling,
+) -> list[bytes]:  # fmt: skip
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return list(pool.map(lambda file: _object(tools, file, options, arch, progress, how), files))
+
+
+def _object(
+    tools: Toolchain, file: Path, options: Options, arch: str, progress: Callable[[str], None], how: Compiling
+) -> bytes:
+    command = compile_command(tools, file, options, arch)
+    cache = shared("objects")
+    # The words may be relative to where we are: another folder's prog.cu is another file.
+    stem = sha256("\0".join([tools.identity, os.getcwd(), *command]).encode(errors="surrogateescape")).hexdigest()
+    known = _known(cache, stem)
+    if known is not None:
+        return known
+    progress(f"compiling {file}")
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
+        step = _device_and_host if file.suffix in CUDA_SUFFIXES else _host_only
+        try:
+            said = step(file, [*command, _LEAN], target, depfile, how, stem)
+        except BuildFailed as failed:
+            if not _MAY_LACK_HEADERS.search(failed.output):
+                raise
+            said = step(file, command, target, depfile, how, stem)
+        data = target.read_bytes()
+        read = [path for path in dependencies(depfile.read_text(errors="replace")) if not tools.is_part(path)]
+    if said:
+        progress(said.rstrip())
+    inputs = [str(path.absolute()) for path in {file, *read}]
+    cache.put(f"{stem} reads", json.dumps(inputs).encode())
+    if (digest := _digest(inputs)) is not None:
+        cache.put(f"{stem} {digest}", data)
+    return data
+
+
+def _host_only(
+    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, _: str
+) -> str:  # fmt: skip
+    done = how.execute([*command, "-MD", "-MF", str(depfile), "-o", str(target)], target.parent, {})
+    return _said(file, target, *done)
+
+
+def _device_and_host(
+    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, stem: str
+) -> str:  # fmt: skip
+    """nvcc's steps, or no more than those that preprocess where what they give is known."""
+    folder, cache = target.parent, shared("objects")
+    listing = ["--dryrun", "-keep", "-keep-dir", str(folder)]
+    words = [*command, "-MD", "-MF", str(depfile), "-o", str(target), *listing]
+    status, listed = how.execute(words, folder, {})
+    plan = planned(listed, module_name(file, _read(file)))
+    if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
+        return _said(file, target, status, listed)
+    preprocessing = plan.preprocessing
+    status, said = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
+    if status:
+        return _said(file, target, status, said)
+    key = f"{stem} text {_text_digest(plan, folder)}"
+    if (known := cache.get(key)) is not None:
+        target.write_bytes(known)
+        return said
+    status, more = _compiled(plan, str(file), how, folder)
+    said = _said(file, target, status, said + more)
+    cache.put(key, target.read_bytes())
+    return said
+
+
+def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[int, str]:
+    """All steps behind those that preprocess."""
+    *numbers, last = (number for number in range(len(plan.steps)) if number not in plan.preprocessing)
+    status, said = carry_out(plan, numbers, how.execute, folder)
+    if status:
+        return status, said
+    if how.headers is None:
+        status, more = carry_out(plan, [last], how.execute, folder)
+        return status, said + more
+    shorter = how.headers.used_in(plan, source, how.execute, folder)
+    status, more = carry_out(shorter, [last], how.execute, folder)
+    if status and shorter is not plan:
+        status, more = carry_out(plan, [last], how.execute, folder)  # what is wrong is said of the whole text
+        if not status:
+            how.headers.forget(shorter)
+    return status, said + more
+
+
+def _with_depfiles(plan: Plan, depfile: Path) -> Plan:
+    """The plan with the host's preprocessor saying what it reads; the device's reads the same or less."""
+    reads = plan.preprocessing
+    host = [n for n in reads if not any(word.startswith("-D__CUDA_ARCH__=") for word in plan.steps[n].words)]
+    number = (host or reads)[-1]
+    steps = list(plan.steps)
+    steps[number] = Step((*steps[number].words, "-MD", "-MF", str(depfile)), steps[number].after)
+    return Plan(tuple(steps), plan.environment)
+
+
+def _text_digest(plan: Plan, folder: Path) -> str:
+    """Of all that the source and its headers come to, comments left out."""
+    files = [plan.steps[number].word_after("-o") for number in plan.preprocessing]
+    texts = [Path(str(file)).read_bytes().replace(os.fsencode(folder), b"") for file in files]
+    return sha256(b"".join(sha256(text).digest() for text in texts)).hexdigest()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # the compiler says so
+        return b""
+
+
+def _said(file: Path, target: Path, status: int, said: str) -> str:
+    """What the compilers say of a file that they compile; BuildFailed where they do not."""
+    if status or not target.is_file():
+        raise BuildFailed(f"{file} does not compile{hint(said)}", said)
+    return said
+
+
+def library_objects(
+    tools: Toolchain, library: Library, *, arch: str, progress: Callable[[str], None]
+) -> list[bytes]:  # fmt: skip
+    """An object for each source of a library of ours, whichever folder we are in; BuildFailed."""
+    headers = [path.read_text() for path in library.headers]
+    return [_library_object(tools, source, headers, arch, progress) for source in library.sources]
+
+
+def _library_object(
+    tools: Toolchain, source: Path, headers: Sequence[str], arch: str, progress: Callable[[str], None]
+) -> bytes:  # fmt: skip
+    command = compile_command(tools, source, Options(define=untold()), arch)
+    parts = [tools.identity, *command, source.read_text(), *headers]
+    key = f"library {sha256(chr(0).join(parts).encode()).hexdigest()}"
+    cache = shared("objects")
+    known = cache.get(key)
+    if known is not None:
+        return known
+    progress(f"compiling {source.parent.name}/{source.name} of GridStride's own libraries, once")
+    with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
+        target = Path(folder, "object.o")
+        status, said = execute([*command, "-o", str(target)])
+        if status or not target.is_file():
+            raise BuildFailed(f"{source} does not compile", said)
+        data = target.read_bytes()
+    cache.put(key, data)
+    return data
+
+
+def execute(command: Sequence[str], _: Path | None = None, more: Mapping[str, str] = _NO_MORE) -> tuple[int, str]:
+    """Run a compiler with one's own rights: exit status and messages."""
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**environment(), **more},
+        stdin=subprocess.DEVNULL,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _known(cache: DiskCache, stem: str) -> bytes | None:
+    reads = cache.get(f"{stem} reads")
+    digest = _digest(json.loads(reads)) if reads is not None else None
+    return cache.get(f"{stem} {digest}") if digest is not None else None
+
+
+def _digest(inputs: Iterable[str]) -> str | None:
+    """Of all that a file is compiled from; None where one of them is gone."""
+    try:
+        return sha256(
+            "\0".join(f"{p}\0{sha256(Path(p).read_bytes()).hexdigest()}" for p in sorted(inputs)).encode()
+        ).hexdigest()
+    except OSError:
+        return None
+
+
+def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
+    """The words of one compilation, without where the object goes."""
+    include = [word for folder in (*options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
+    define = [f"-D{each}" for each in options.define]
+    std = [f"-std={options.std}"] if options.std else []
+    if file.suffix not in CUDA_SUFFIXES:
+        std = [] if file.suffix == ".c" and (options.std or "").startswith("c++") else std
+        language = ["-x", "c", "-Wno-implicit-function-declaration"] if file.suffix == ".c" else []
+        cuda = [f"-I{tools.cuda / 'include'}", f"-I{tools.cuda / 'include' / 'cccl'}"]
+        return [str(tools.host_compiler), "-O2", "-fPIC", *cuda, *include, *define, *std, *language, "-c", str(file)]
+    code = arch.replace("sm_", "compute_")
+    return [
+        str(tools.nvcc), "-ccbin", str(tools.host_compiler), "-allow-unsupported-compiler", "-no-compress",
+        "-gencode", f"arch={code},code={code}", "-lineinfo", "-O2", "-Xcompiler", "-fPIC", "-cudart", "none",
+        *include, *define, *std, *options.flags, *(["-rdc=true"] if options.relocatable else []), "-c", str(file),
+    ]  # fmt: skip
+
+
+def dependencies(text: str) -> list[Path]:
+    """The files of a rule as make reads it: "object.o: a.cu b.h \\"."""
+    _, _, rest = text.replace("\\\n", " ").partition(": ")
+    first = rest.split("\n", 1)[0]
+    return [Path(each.replace("\\ ", " ")) for each in re.findall(r"(?:\\ |\S)+", first)]
+
+
+def hint(said: str) -> str:
+    """What a message of the compilers is about and what mends it, where that is known: behind a colon, or nothing."""
+    missing = _NO_HEADER.search(said)
+    if missing is None:
+        reasons = (lacking(name) for name in _NO_NAME.findall(said))
+        return next((f": {reason}" for reason in reasons if reason), "")
+    wheel = wheel_of(missing[1])
+    if wheel is not None:
+        return f": {missing[1]} is of the wheel {wheel} (pip install {wheel})"
+    return f": {missing[1]} is not found; -I DIR names a folder to look in"

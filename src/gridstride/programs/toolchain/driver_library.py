@@ -1,0 +1,172 @@
+"""C of the driver's and NVRTC's functions that need no file of their own, by a table and NVIDIA's headers."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+DRIVER = Path(__file__).parent.parent / "driver"
+MOST_PARAMETERS = 6
+"""Whole numbers and pointers that a call passes in registers, on each machine we run on: so many are passed on."""
+
+WRITTEN_OLDER = ("cuCtxCreate_v2", "cuCtxCreate_v3")
+"""Symbols of older releases that driver/contexts.c has."""
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_INTERNAL = "#if defined(__CUDA_API_VERSION_INTERNAL)\n"
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b.*\n", re.MULTILINE)
+_DECLARED = re.compile(r"\bCUresult\s+CUDAAPI\s+(cu\w+)\s*\(([^;]*)\)\s*;")
+_VERSIONED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(cu[A-Z]\w+)[ \t]+(?:__CUDA_API_(PTSZ|PTDS)\((\w+)\)|(cu[A-Z]\w+))",
+                        re.MULTILINE)  # fmt: skip
+_JIT_LINK = re.compile(r"\bextern nvJitLinkResult (__nvJitLink\w+?)(_\d+_\d+)\s*\(")
+_VERSION = re.compile(r"(?:_v\d)?(?:_pt[sd][sz])?$")
+_RESULTS = re.compile(r"typedef enum cudaError_enum \{(.*?)\} CUresult;", re.DOTALL)
+_RESULT = re.compile(r"\b(CUDA_\w+)\s*=\s*(\d+)")
+_OLDER = "it is the form that an older release of CUDA gave it, with other parameters: compile with this one's cuda.h"
+_WORDS = ", ".join(f"W {letter}" for letter in "abcdef")
+_HEAD = f"""#include "driver.h"
+#include <nvrtc.h>
+typedef uint64_t W;
+void *gs_nvrtc(const char *name);
+#define SYMBOL(name, symbol) PUBLIC CUresult driver_##name({_WORDS}) __asm__(#symbol)
+#define SAME(name, symbol, other, enter) \\
+    cudaError_t via_##name({_WORDS}) __asm__(#other); \\
+    SYMBOL(name, symbol); \\
+    CUresult driver_##name({_WORDS}) {{ enter(); return RUNTIME(via_##name(a, b, c, d, e, f)); }}
+#define NO_EFFECT(name, symbol) SYMBOL(name, symbol); \\
+    CUresult driver_##name({_WORDS}) {{ ENTER_INITIALISED(); return gs_result(gs_fault()); }}
+#define REFUSED(name, symbol, reason) SYMBOL(name, symbol); \\
+    CUresult driver_##name({_WORDS}) {{ return RUNTIME(gs_refused(#name, reason)); }}
+#define OLDER(symbol, reason) PUBLIC CUresult older_##symbol({_WORDS}) __asm__(#symbol); \\
+    CUresult older_##symbol({_WORDS}) {{ return RUNTIME(gs_refused(#symbol, reason)); }}
+#define VENDOR(name) PUBLIC nvrtcResult vendor_##name({_WORDS}) __asm__(#name); \\
+    nvrtcResult vendor_##name({_WORDS}) {{ \\
+        nvrtcResult (*vendor)({", ".join(["W"] * 6)}) = gs_nvrtc(#name); \\
+        return vendor != NULL ? vendor(a, b, c, d, e, f) : NVRTC_ERROR_BUILTIN_OPERATION_FAILURE; }}
+"""
+
+
+def driver_functions() -> dict[str, dict[str, str]]:
+    """The table: of every public function what becomes of it, with file, function of the runtime's or reason."""
+    table: dict[str, dict[str, str]] = tomllib.loads((DRIVER / "functions.toml").read_text())
+    return table
+
+
+def public(header: str) -> dict[str, str]:
+    """Name and parameters of each function that cuda.h declares for programs."""
+    return {name: " ".join(parameters.split()) for name, parameters in _DECLARED.findall(_parts(header)[0])}
+
+
+def _parts(header: str) -> tuple[str, str]:
+    """The header without its comments: what it says to programs, and what of the symbols of older releases."""
+    text = _COMMENT.sub("", header)
+    start = text.find(_INTERNAL)
+    if start < 0:
+        return text, ""
+    depth = 0
+    for match in _CONDITION.finditer(text, start):
+        depth += -1 if match[1] == "endif" else 1
+        if depth == 0:
+            return text[:start] + text[match.end() :], text[start : match.end()]
+    return text[:start], text[start:]
+
+
+def symbols(header: str) -> dict[str, tuple[str, str]]:
+    """By the name that a program writes: the symbol, and its ending for per-thread streams, empty for none."""
+    found = {name: (name, "") for name in public(header)}
+    for name, kind, versioned, plain in _VERSIONED.findall(_COMMENT.sub("", header)):
+        if plain:
+            found[name] = (plain, found.get(name, ("", ""))[1])
+        elif not versioned.endswith(("_ptsz", "_ptds")):
+            found[name] = (versioned, f"_{kind.lower()}")
+    return found
+
+
+def results(header: str) -> dict[str, int]:
+    """The names of CUresult, with their numbers."""
+    found = _RESULTS.search(_COMMENT.sub("", header))
+    return {name: int(number) for name, number in _RESULT.findall(found[1])} if found else {}
+
+
+def generated_driver(table: Mapping[str, Mapping[str, str]], header: str) -> str:
+    """C of all functions that are not written in a file, of the entry points' names and of the results' names."""
+    known = symbols(header)
+    versioned = [f"#undef {name}" for name, (symbol, _) in known.items() if symbol != name]
+    lines = [_HEAD, *versioned, *_functions(table, known)]
+    lines += [f'OLDER({older}, "{_OLDER}")' for older in older_symbols(header)[1]]
+    lines.append("const char *const gs_entry_points[][3] = {")
+    lines += [f'    {{"{name}", "{symbol}", "{ending}"}},' for name, (symbol, ending) in sorted(known.items())]
+    lines += ["    {0}", "};", "const char *gs_result_name(int result) {", "    switch (result) {"]
+    lines += [f'    case {number}: return "{name}";' for name, number in results(header).items()]
+    lines += ["    default: return NULL;", "    }", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _functions(table: Mapping[str, Mapping[str, str]], known: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    def symbol(name: str) -> str:
+        return known.get(name, (name, ""))[0]
+
+    for section, enter in (("same", "ENTER_DRIVER"), ("same_without_context", "ENTER_INITIALISED")):
+        for name, other in table[section].items():
+            yield f"SAME({name}, {symbol(name)}, {other}, {enter})"
+    for name in table["no_effect"]:
+        yield f"NO_EFFECT({name}, {symbol(name)})"
+    for name, reason in table["refused"].items():
+        yield f'REFUSED({name}, {symbol(name)}, "{reason}")'
+    for name in table["vendor"]:
+        yield f"VENDOR({name})"
+
+
+_OWN_LINK = {
+    "__nvJitLinkCreate": "gs_jit_link_create",
+    "__nvJitLinkGetLinkedCubinSize": "gs_jit_link_cubin_size",
+    "__nvJitLinkGetLinkedCubin": "gs_jit_link_cubin",
+}
+"""Written in driver/jit_link.c."""
+
+
+def generated_jit_link(header: str) -> str:
+    """C of nvJitLink's functions, whose symbols end with the release of its header; none where there is no header."""
+    found = _JIT_LINK.findall(header)
+    ending = found[0][1] if found else ""
+    lines = ['#include "runtime.h"', "typedef uint64_t W;", "void *gs_jit_link(const char *name);",
+             f'const char *const gs_jit_link_ending = "{ending}";']  # fmt: skip
+    types, names = ", ".join(["W"] * 6), "a, b, c, d, e, f"
+    for name, symbol in [*((name, name + ending) for name, ending in found), ("nvJitLinkVersion", "nvJitLinkVersion")]:
+        own = _OWN_LINK.get(name)
+        called = f"int {own}({types});" if own else ""
+        target = own or "vendor"
+        asked = "" if own else f'int (*vendor)({types}) = gs_jit_link("{symbol}"); if (vendor == NULL) return 6;'
+        lines.append(
+            f'{called} PUBLIC int link_{name}({_WORDS}) __asm__("{symbol}"); '
+            f"int link_{name}({_WORDS}) {{ {asked} return {target}({names}); }}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def driver_twins(table: Mapping[str, Mapping[str, str]], header: str) -> dict[str, str]:
+    """The symbols of per-thread streams, with those that they lead to."""
+    written = {name for section in table.values() for name in section}
+    return {symbol + ending: symbol for name, (symbol, ending) in symbols(header).items() if ending and name in written}
+
+
+def older_symbols(header: str) -> tuple[dict[str, str], list[str]]:
+    """Symbols of older releases: those with today's parameters and what they lead to, and those with others."""
+    today, known = public(header), symbols(header)
+    taken = {each for symbol, ending in known.values() for each in (symbol, symbol + ending)} | set(WRITTEN_OLDER)
+    same, other = {}, []
+    for older, parameters in _DECLARED.findall(_parts(header)[1]):
+        name = _VERSION.sub("", older)
+        if older in taken:
+            continue
+        if name in today and _types(parameters) == _types(today[name]):
+            same[older] = known[name][0]
+        else:
+            other.append(older)
+    return same, other
+
+
+def _types(parameters: str) -> list[str]:
+    return [re.sub(r"\w+$|\s+", "", each.strip()) for each in parameters.split(",")]

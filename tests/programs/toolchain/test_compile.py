@@ -1,0 +1,103 @@
+"""Objects: the command, what they depend on, hints in errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.sources import Options
+from gridstride.programs.toolchain.compile import Compiling, compile_all, compile_command, dependencies, execute, hint
+from gridstride.programs.toolchain.wheels import Toolchain, toolchain
+
+TOOLS = Toolchain(Path("/zig/zig"), Path("/cu13"), Path("/w/clang++"), "1")
+
+
+def test_dependencies_are_read_as_make_reads_them() -> None:
+    assert dependencies("a.o: a.cu \\\n b.h /x/y\\ z.h\n\nb.h:\n") == [Path("a.cu"), Path("b.h"), Path("/x/y z.h")]
+
+
+def test_a_cuda_file_is_compiled_for_the_chip_with_line_numbers() -> None:
+    command = compile_command(TOOLS, Path("a.cu"), Options(include=("inc",), define=("N=3",), std="c++20"), "sm_80")
+    assert "arch=compute_80,code=compute_80" in command
+    assert {"-lineinfo", "-no-compress", "-DN=3", "-std=c++20", "inc"} <= set(command)
+
+
+def test_relocatable_code_is_asked_for_by_name() -> None:
+    assert "-rdc=true" in compile_command(TOOLS, Path("a.cu"), Options(relocatable=True), "sm_90a")
+
+
+def test_a_host_file_is_compiled_by_the_host_compiler_alone() -> None:
+    assert compile_command(TOOLS, Path("a.cpp"), Options(), "sm_90a")[0] == "/w/clang++"
+
+
+def test_the_standard_of_cpp_is_not_given_to_c() -> None:
+    assert "-std=c++17" not in compile_command(TOOLS, Path("a.c"), Options(std="c++17"), "sm_90a")
+
+
+def test_a_missing_header_of_a_library_names_its_wheel() -> None:
+    assert "pip install nvidia-cublas" in hint("a.cu:1:10: fatal error: 'cublasLt.h' file not found")
+
+
+def test_a_missing_header_of_the_users_names_the_option() -> None:
+    assert "-I DIR" in hint("a.cu:1:10: fatal error: 'mine.h' file not found")
+
+
+def test_other_errors_get_no_hint() -> None:
+    assert hint('a.cu(2): error: identifier "x" is undefined') == ""
+
+
+@pytest.fixture(scope="module")
+def tools() -> Toolchain:
+    try:
+        return toolchain()
+    except MissingToolchain as missing:
+        pytest.skip(str(missing))
+
+
+LEAN = "_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"
+
+
+def readings(tools: Toolchain, file: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The words of all commands that read the file itself while it is compiled."""
+    monkeypatch.chdir(file.parent)
+    ran: list[list[str]] = []
+
+    def noted(command: Sequence[str], folder: Path, more: Mapping[str, str]) -> tuple[int, str]:
+        ran.append(list(command))
+        return execute(command, folder, more)
+
+    compile_all(tools, [Path(file.name)], Options(), arch="sm_90a", progress=lambda _: None, how=Compiling(noted))
+    return [words for words in ran if file.name in words and Path(words[0]).name not in ("cudafe++", "cicc")]
+
+
+@pytest.mark.parametrize("name", ["lean.cu", "lean.cpp"])
+def test_a_file_is_compiled_without_headers_that_it_has_not_asked_for(
+    name: str, tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text("#include <vector>\nint main() { return std::vector<int>(3).size() - 3; }\n")
+    ran = readings(tools, tmp_path / name, monkeypatch)
+    assert ran
+    assert all(LEAN in " ".join(words) for words in ran)
+
+
+@pytest.mark.parametrize("name", ["all.cu", "all.cpp"])
+def test_one_that_takes_them_for_granted_is_compiled_with_them(
+    name: str, tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "#include <vector>\nint main() { int x[] = {2, 1}; std::sort(x, x + 2); return x[0] - 1; }\n"
+    (tmp_path / name).write_text(text)
+    ran = readings(tools, tmp_path / name, monkeypatch)
+    assert LEAN in " ".join(ran[0])
+    assert LEAN not in " ".join(ran[-1])
+
+
+def test_what_is_said_of_an_unknown_name_is_what_the_whole_text_gives(
+    tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrong.cu").write_text("#include <vector>\nint main() { std::vector<int> x; return y; }\n")
+    with pytest.raises(BuildFailed) as failed:
+        readings(tools, tmp_path / "wrong.cu", monkeypatch)
+    assert failed.value.output.count('identifier "y" is undefined') == 1
