@@ -17,8 +17,8 @@ from pathlib import Path
 from common import Row, machine, publish
 
 from gridstride.course.content import day, day_numbers
-from gridstride.course.lab_judge import judge_of
-from gridstride.course.lab_verdict import LabVerdict
+from gridstride.course.labs.lab_judge import judge_of
+from gridstride.course.labs.lab_verdict import LabVerdict
 from gridstride.course.lesson import Day
 from gridstride.judge.header import read_kernel
 

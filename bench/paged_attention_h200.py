@@ -33,7 +33,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from gridstride.device.physical import PhysicalGPU
+from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.kernels import torch_op
 from gridstride.kernels.paged_attention import op
 from gridstride.kernels.paged_attention.ring import Ring, cut

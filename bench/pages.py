@@ -26,7 +26,7 @@ import httpx
 from served import up
 
 from gridstride.course.content import day
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench.jobs import Jobs
 
 TARGET = 0.3  # seconds

@@ -134,7 +134,7 @@ def _loaded(kernel: Any, device: Any) -> Any:
 
 
 def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
-    from gridstride.device.driver import bindings, check
+    from gridstride.device.physical.driver import bindings, check
 
     with gs.device().current():
         answer = bindings().cuOccupancyMaxActiveBlocksPerMultiprocessor(loaded._function, threads, shared)

@@ -489,7 +489,8 @@ def test_wrong_usage_exits_2_with_one_message_that_helps(run: Run, words: list[s
 
 
 def test_a_physical_gpu_that_is_not_there_is_wrong_usage(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridstride.device import choice, driver
+    from gridstride.device import choice
+    from gridstride.device.physical import driver
 
     monkeypatch.setattr(driver, "driver_present", lambda: False)
     choice._by_name.cache_clear()

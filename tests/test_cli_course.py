@@ -23,11 +23,12 @@ import pytest
 
 import gridstride
 from gridstride.cli import main
-from gridstride.commands.learn import _needed
-from gridstride.course import content, kernel_lab
+from gridstride.commands.course.learn import _needed
+from gridstride.course import content
 from gridstride.course.content import day, day_numbers
-from gridstride.course.progress import Progress
-from gridstride.course.workspace import lab_path
+from gridstride.course.labs import kernel_lab
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.workspace import lab_path
 
 NOT_WRITTEN = [number for number in range(1, 101) if number not in day_numbers()]
 COMMANDS = "learn watch hint quiz solution progress portfolio glossary up".split()
@@ -238,7 +239,7 @@ def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
 
 
 def test_nothing_is_measured_where_one_answer_is_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridstride.course import figures
+    from gridstride.course.figures import figures
 
     monkeypatch.setattr(figures.Bench, "value", lambda *_: pytest.fail("a prediction was measured"))
     numbers = [each for each in run("quiz", "5", "--json").json["questions"] if not each["choices"]]

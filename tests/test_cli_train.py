@@ -174,8 +174,8 @@ def test_what_does_not_fit_into_memory_is_said_with_what_takes_less(
 
 
 def test_before_the_first_step_a_signal_ends_at_once_and_after_it_saves() -> None:
+    from gridstride.commands.stack.train import _signals
     from gridstride.commands.text.train_display import Silent
-    from gridstride.commands.train import _signals
 
     with pytest.raises(KeyboardInterrupt), _signals(Silent(), alone=True):
         os.kill(os.getpid(), signal.SIGINT)

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from gridstride.device.graphs import capture as capture
     from gridstride.device.host_memory import managed as managed
     from gridstride.device.host_memory import pinned as pinned
-    from gridstride.device.kernel import Kernel as Kernel
-    from gridstride.device.link import link as link
-    from gridstride.device.module import Module as Module
-    from gridstride.device.module import cuda as cuda
-    from gridstride.device.module import ptx as ptx
-    from gridstride.device.numba import numba as numba
-    from gridstride.device.physical import PhysicalGPU as PhysicalGPU
+    from gridstride.device.launch.kernel import Kernel as Kernel
+    from gridstride.device.modules.link import link as link
+    from gridstride.device.modules.module import Module as Module
+    from gridstride.device.modules.module import cuda as cuda
+    from gridstride.device.modules.module import ptx as ptx
+    from gridstride.device.modules.numba import numba as numba
+    from gridstride.device.modules.triton import triton as triton
+    from gridstride.device.physical.physical_gpu import PhysicalGPU as PhysicalGPU
     from gridstride.device.streams import Stream as Stream
     from gridstride.device.streams import stream as stream
     from gridstride.device.tensor_map import TensorMap as TensorMap
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from gridstride.device.textures import Texture as Texture
     from gridstride.device.textures import surface as surface
     from gridstride.device.textures import texture as texture
-    from gridstride.device.triton import triton as triton
     from gridstride.extension.op import torch_op as torch_op
     from gridstride.protocol import DeviceError as DeviceError
     from gridstride.protocol import DeviceLost as DeviceLost

@@ -21,7 +21,7 @@ from gridstride.plain import plain
 with interrupts_end_at_once():
     import typer
 
-    from gridstride.commands import course_words
+    from gridstride.commands.course import course_words
     from gridstride.commands.options import program_options, stack_options
     from gridstride.commands.options.shared_options import FAILED, INTERRUPTED, WRONG_USE, Json, call
 

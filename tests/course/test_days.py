@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from gridstride.compiler import compile_cuda
-from gridstride.course import table_lab
-from gridstride.course.bounds import exceeded
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures import LAB, Bench, as_shown, observe_lab
-from gridstride.course.lab_file import EXPECT
-from gridstride.course.lab_judge import judge_of
-from gridstride.course.lab_verdict import LabFinding
+from gridstride.course.figures.figures import LAB, Bench, as_shown, observe_lab
+from gridstride.course.figures.pictures import draw
+from gridstride.course.files.lab_file import EXPECT
+from gridstride.course.files.markdown import blocks, links, marks
+from gridstride.course.labs import table_lab
+from gridstride.course.labs.bounds import exceeded
+from gridstride.course.labs.lab_judge import judge_of
+from gridstride.course.labs.lab_verdict import LabFinding
+from gridstride.course.learner.quiz import mark
 from gridstride.course.lesson import LETTERS, Day, ProgramRun
-from gridstride.course.markdown import blocks, links, marks
-from gridstride.course.pictures import draw
-from gridstride.course.quiz import mark
 from gridstride.judge.cases.case_list import public_cases
 from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import find

@@ -12,9 +12,9 @@ import pytest
 from gridstride.cli import main
 from gridstride.course.content import day, day_numbers
 from gridstride.course.errors import ProgressError
+from gridstride.course.learner.progress import Progress
 from gridstride.course.notebook import notebook, prepare_notebook
 from gridstride.course.notebook_lab import Checked, Lab
-from gridstride.course.progress import Progress
 from gridstride.judge.problem import ProblemError
 
 
@@ -114,7 +114,7 @@ def test_a_kernel_is_explained_with_heat_and_with_what_a_warp_touches() -> None:
 
 
 def test_a_program_is_explained_by_its_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridstride.course import program_pictures
+    from gridstride.course.labs import program_pictures
 
     asked = []
     monkeypatch.setattr(program_pictures, "page", lambda day, file: asked.append((day.number, file)) or "<p>heat</p>")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import day, day_numbers
+from gridstride.course.learner.progress import Progress
 from gridstride.course.lesson import Day, Figure
 from gridstride.course.portfolio import pages as pages_module
 from gridstride.course.portfolio.access_pictures import access_pictures
@@ -21,7 +22,6 @@ from gridstride.course.portfolio.highlight import CLASSES, highlighted
 from gridstride.course.portfolio.opening import opening
 from gridstride.course.portfolio.pages import page_names, render
 from gridstride.course.portfolio.site_folder import MARKER, FolderRefused, write
-from gridstride.course.progress import Progress
 from gridstride.judge import report
 
 TODAY = date(2026, 5, 10)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.device.driver import physical_count
-from gridstride.device.entries import entry_parameters
+from gridstride.device.launch.entries import entry_parameters
+from gridstride.device.physical.driver import physical_count
 from gridstride.protocol import DeviceProperties, OutOfDeviceMemory, ParameterLayout, Shape
 
 H200 = DeviceProperties(

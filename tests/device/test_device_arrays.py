@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.device import choice, driver
-from gridstride.device.driver import newest_ptx
+from gridstride.device import choice
+from gridstride.device.physical import driver
+from gridstride.device.physical.driver import newest_ptx
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.complex64, bool, "f2"])

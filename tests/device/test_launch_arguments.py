@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstride as gs
-from gridstride.device.scalars import scalar_field
+from gridstride.device.launch.scalars import scalar_field
 
 SAXPY = """
 extern "C" __global__ void saxpy(int n, float a, const float* __restrict__ x, float* y) {

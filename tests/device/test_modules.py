@@ -8,7 +8,7 @@ import pytest
 import gridstride as gs
 from gridstride import compiler
 from gridstride.compiler import compile_cuda
-from gridstride.device.entries import entry_parameters
+from gridstride.device.launch.entries import entry_parameters
 from gridstride.protocol import ParameterLayout
 
 SOURCE = """

@@ -251,7 +251,7 @@ def test_ptx_of_another_chip_is_refused(gpu):
 def test_nothing_stays_allocated_after_a_refusal(gpu, module):
     import gc
 
-    from gridstride.device.driver import bindings
+    from gridstride.device.physical.driver import bindings
 
     def free_memory():
         gc.collect()

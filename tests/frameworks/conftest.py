@@ -14,7 +14,7 @@ def triton_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gs.Virtual
     """Triton's kernels run on this virtual GPU; skipped where a physical one is, on which Triton is left alone."""
     triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'triton>=3.6'")
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
-    from gridstride.device.driver import physical_count
+    from gridstride.device.physical.driver import physical_count
 
     if physical_count():
         pytest.skip("a physical GPU is here, and Triton is left to it")

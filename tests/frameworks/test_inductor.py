@@ -28,7 +28,7 @@ TUNER = "torch._inductor.runtime.triton_heuristics.CachingAutotuner.bench"
 
 @pytest.fixture(autouse=True)
 def _caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    from gridstride.device.driver import physical_count
+    from gridstride.device.physical.driver import physical_count
 
     if physical_count():
         pytest.skip("a physical GPU is here, and torch.compile is left to it")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gridstride as gs
-from gridstride.device.physical_streams import PhysicalEvent
+from gridstride.device.physical.physical_streams import PhysicalEvent
 from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import Folder, find
 from gridstride.judge.header import parse_kernel, read_kernel

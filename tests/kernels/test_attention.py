@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gridstride import ops
 from gridstride.device.choice import use
-from gridstride.device.module import cuda
+from gridstride.device.modules.module import cuda
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
 from gridstride.virtual.gpu import VirtualGPU

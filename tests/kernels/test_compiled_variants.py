@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gridstride.device.choice import use
-from gridstride.device.module import cuda
+from gridstride.device.modules.module import cuda
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
 from gridstride.kernels.torch_op import ceil_div, lanes_of_rows

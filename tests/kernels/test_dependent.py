@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import gridstride as gs
 from gridstride.compiler import compile_cuda
-from gridstride.device.kernel import BoundKernel
+from gridstride.device.launch.kernel import BoundKernel
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels import torch_op

@@ -84,7 +84,7 @@ def test_options_of_the_virtual_gpu_do_not_go_with_it() -> None:
 
 
 def test_without_a_gpu_it_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gridstride.device.driver.physical_count", lambda: 0)
+    monkeypatch.setattr("gridstride.device.physical.driver.physical_count", lambda: 0)
     with pytest.raises(WrongUse, match="no NVIDIA GPU here"):
         run_physical()
 

@@ -14,8 +14,8 @@ import pytest
 from terminal import Terminal
 from tiny import write_model
 
-from gridstride.commands import chat, chat_backends
-from gridstride.commands.model import Wishes
+from gridstride.commands.stack import chat, chat_backends
+from gridstride.commands.stack.model import Wishes
 from gridstride.serve.client.conversation import Conversation
 
 from .load.fake import serving

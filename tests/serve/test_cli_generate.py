@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tiny import write_model
 
-from gridstride.commands import generate, model
+from gridstride.commands.stack import generate, model
 from gridstride.commands.terminal import WrongUse
 
 

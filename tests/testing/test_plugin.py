@@ -49,7 +49,7 @@ def test_a_missing_guard_fails_with_the_kernels_line_and_the_tests(project: Path
     assert ">    3 |     y[i] = a * x[i] + y[i];" in output
     assert "saxpy.cu:3: out of bounds in kernel saxpy: read of 4 bytes" in output
     assert ">       saxpy[4, 256](1000, 2.0, x, y)" in output
-    assert "device/kernel.py" not in output
+    assert "device/launch/kernel.py" not in output
     assert "launch.py" not in output
 
 

@@ -14,8 +14,8 @@ from model_server import model_server
 from served import up
 
 from gridstride.course.content import course_folder, day
+from gridstride.course.learner.progress import Progress
 from gridstride.course.lesson import LETTERS
-from gridstride.course.progress import Progress
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATHS = (

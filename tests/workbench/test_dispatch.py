@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridstride.course.content import day
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench.dispatch import Dispatcher, Live, verdict_of
 from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.store import Store

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench import login as login_module
 from gridstride.workbench import password
 from gridstride.workbench.gate import SESSION, Gate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench import jobs as module
 from gridstride.workbench.jobs import Jobs, QueueFull, SourceTooLong
 

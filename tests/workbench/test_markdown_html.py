@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from gridstride.course.content import day, day_numbers
-from gridstride.course.markdown import for_reader, prose
+from gridstride.course.files.markdown import for_reader, prose
 from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
 

@@ -21,7 +21,7 @@ from nicegui import ui
 
 from gridstride.course import content
 from gridstride.course.content import course_folder, day, day_numbers
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.judge.find import find, problem_names
 from gridstride.workbench import store
 from gridstride.workbench.lab_text import LabText

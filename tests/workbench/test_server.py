@@ -17,7 +17,7 @@ from served import start, up, workers
 
 from gridstride.cli import main
 from gridstride.course.content import day
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench.jobs import Jobs
 
 pytestmark = pytest.mark.timeout(300)  # each test starts servers, some of them several

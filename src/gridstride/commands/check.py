@@ -58,7 +58,7 @@ def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
     """A worker that starts before this process has even imported what knows devices, which takes as long; None where
     the device may be a physical one, or its patience another.
     """
-    from gridstride.device.driver import driver_present
+    from gridstride.device.physical.driver import driver_present
 
     kind = kind or ("virtual" if chip else os.environ.get("GRIDSTRIDE_DEVICE"))
     if kind == "physical" or (kind != "virtual" and driver_present()) or os.environ.get("GRIDSTRIDE_TIME_LIMIT"):
@@ -126,7 +126,7 @@ def _must_be_utf8(file: str, raw: bytes) -> None:
 
 def _bytes(file: str) -> bytes:
     """What is in the file; WrongUse where that can be no source."""
-    from gridstride.course.source_file import NoSource, read_bytes
+    from gridstride.course.labs.source_file import NoSource, read_bytes
 
     if Path(file).is_dir():
         raise WrongUse(f"{file!r} is a folder: give the file of the kernel in it")

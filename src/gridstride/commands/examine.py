@@ -158,7 +158,7 @@ def _size(folder: Path) -> int:
 
 
 def _gpu() -> Check:
-    from gridstride.device.driver import driver_present, physical_count
+    from gridstride.device.physical.driver import driver_present, physical_count
     from gridstride.protocol import DeviceError
 
     if not driver_present():
@@ -167,7 +167,7 @@ def _gpu() -> Check:
         mend = "see whether nvidia-smi lists one, and CUDA_VISIBLE_DEVICES"
         return Check("devices", "physical GPU", "none: the driver finds no GPU", None, mend)
     try:
-        from gridstride.device.physical import PhysicalGPU
+        from gridstride.device.physical.physical_gpu import PhysicalGPU
 
         gpu = PhysicalGPU(0)
     except DeviceError as error:
@@ -205,7 +205,7 @@ def _twice() -> bool:
     import numpy as np
 
     from gridstride.device.choice import use
-    from gridstride.device.module import cuda
+    from gridstride.device.modules.module import cuda
 
     x = np.arange(_THREADS, dtype=np.float32)
     wanted: Any = 2 * x

@@ -79,7 +79,7 @@ def _run_on_hardware(
     time_limit: float | None, as_json: bool,
 ) -> int:  # fmt: skip
     """The same with this machine's GPU and CUDA toolkit. `virtual` are options that only the virtual GPU has."""
-    from gridstride.device.driver import physical_count
+    from gridstride.device.physical.driver import physical_count
     from gridstride.programs.physical_run import build_and_run
 
     if given := [name for name, value in virtual.items() if value]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gridstride.course.errors import LessonError, NoSuchDay
+from gridstride.course.files.load import read_day
 from gridstride.course.glossary import Term, read_glossary
 from gridstride.course.lesson import Day
-from gridstride.course.load import read_day
 
 DAYS = 100  # of the course once all are written
 _NAME = re.compile(r"day(\d{3})")

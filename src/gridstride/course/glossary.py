@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gridstride.course.errors import LessonError
-from gridstride.course.strict_toml import text_of
+from gridstride.course.files.strict_toml import text_of
 
 FILE = "glossary.md"
 _CODE = re.compile(r"`[^`]+`")

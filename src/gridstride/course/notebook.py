@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.course.errors import ProgressError
+from gridstride.course.files.markdown import Link, for_reader
+from gridstride.course.learner.workspace import prepare_lab
 from gridstride.course.lesson import Day
-from gridstride.course.markdown import Link, for_reader
-from gridstride.course.workspace import prepare_lab
 
 _FORMAT, _MINOR = 4, 5  # of nbformat: the first in which cells have ids
 

@@ -9,12 +9,12 @@ from html import escape
 
 from gridstride.course.content import day
 from gridstride.course.errors import ProgressError
-from gridstride.course.lab_judge import Judge, judge_of
-from gridstride.course.lab_verdict import LabFinding, LabVerdict
+from gridstride.course.labs.lab_judge import Judge, judge_of
+from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
+from gridstride.course.learner.predictions import measurement, predictions
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.workspace import prepare_lab, progress_file
 from gridstride.course.lesson import Day
-from gridstride.course.predictions import measurement, predictions
-from gridstride.course.progress import Progress
-from gridstride.course.workspace import prepare_lab, progress_file
 from gridstride.plain import plain
 
 _PATIENCE = 10.0  # seconds for a launch, which takes milliseconds
@@ -138,7 +138,7 @@ class Lab:
         return Explained(render(found, command=command), f"{lab.problem}: {found.result.verdict}{limiter}")
 
     def _pictured(self) -> Explained:
-        from gridstride.course.program_pictures import page
+        from gridstride.course.labs.program_pictures import page
 
         return Explained(page(self.day, self.file), f"{self.file.name}: its launches in the lab's first run")
 

@@ -11,7 +11,7 @@ from gridstride.device.copies import copy_in, copy_out, copy_within
 from gridstride.device.current import refuse_in_capture
 from gridstride.device.dlpack import capsule, place
 from gridstride.device.element_types import BFLOAT16, element_type, from_bfloat16
-from gridstride.device.views import held_name, host_array, host_values
+from gridstride.device.launch.views import held_name, host_array, host_values
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

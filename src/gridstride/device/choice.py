@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from gridstride.device.driver import physical_count
+from gridstride.device.physical.driver import physical_count
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
@@ -84,7 +84,7 @@ def _default(name: str | None) -> Device:
 @functools.cache
 def _by_name(name: str, where: str) -> Device:
     if name == "physical":
-        from gridstride.device.physical import PhysicalGPU
+        from gridstride.device.physical.physical_gpu import PhysicalGPU
 
         return PhysicalGPU()
     if name == "virtual":

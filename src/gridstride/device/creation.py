@@ -14,8 +14,8 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.dlpack import is_on_gpu
 from gridstride.device.element_types import BFLOAT16, element_type
-from gridstride.device.scalars import bfloat16_bits
-from gridstride.device.views import host_values
+from gridstride.device.launch.scalars import bfloat16_bits
+from gridstride.device.launch.views import host_values
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.device.arrays import DeviceArray
-from gridstride.device.driver import bindings, check
+from gridstride.device.physical.driver import bindings, check
 
 MOST_RANKS = 5
 MOST_BOX = 256

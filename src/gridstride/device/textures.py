@@ -11,8 +11,8 @@ import numpy as np
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.element_types import BFLOAT16
+from gridstride.device.launch.views import host_values
 from gridstride.device.texture_checks import DTYPES, layout_of, linear_layout, sampling_of
-from gridstride.device.views import host_values
 from gridstride.protocol import ImageLayout, Sampling
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ def _check_levels(layout: ImageLayout, levels: Sequence[np.ndarray[Any, Any]]) -
 
 def _image(device: Device, layout: ImageLayout, address: int) -> Image:
     if device.kind == "physical":
-        from gridstride.device.physical import PhysicalGPU
-        from gridstride.device.physical_textures import PhysicalImage
+        from gridstride.device.physical.physical_gpu import PhysicalGPU
+        from gridstride.device.physical.physical_textures import PhysicalImage
 
         assert isinstance(device, PhysicalGPU)
         return PhysicalImage(device, layout, address)

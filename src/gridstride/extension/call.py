@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from gridstride.device.choice import asked_for
-from gridstride.device.physical import PhysicalGPU
-from gridstride.device.shape import shape as launch_shape
+from gridstride.device.launch.shape import shape as launch_shape
+from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.extension.definition import ARGUMENT, IN_PLACE, INPUT, OUTPUT, Definition
 from gridstride.extension.shapes import ShapeSpec, Sizes
 
 if TYPE_CHECKING:
-    from gridstride.device.kernel import BoundKernel
+    from gridstride.device.launch.kernel import BoundKernel
     from gridstride.protocol import Device, Shape
 
 _BYTES = frozenset({"int8", "uint8", "bool"})  # C has one kind: a kernel takes each of them for the others

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gridstride.device.kernel import Kernel
+from gridstride.device.launch.kernel import Kernel
 from gridstride.extension.shapes import ShapeSpec, check_stars, parse_shape
 
 if TYPE_CHECKING:
-    from gridstride.device.parameters import KernelParameter
+    from gridstride.device.launch.parameters import KernelParameter
 
 INPUT, IN_PLACE, OUTPUT, COMPUTED, ARGUMENT = "input", "in place", "output", "computed", "argument"
 """A parameter is a tensor that is read, one that is written, one that is made, a number that follows, or one given."""

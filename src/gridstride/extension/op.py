@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.extension.definition import define
 
 if TYPE_CHECKING:
-    from gridstride.device.kernel import Kernel
+    from gridstride.device.launch.kernel import Kernel
 
 Dimensions = int | tuple[int, ...]
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from gridstride.compiler.frontends import require
-from gridstride.device.driver import physical_count
+from gridstride.device.physical.driver import physical_count
 
 _TRITON = (3, 6)
 _TORCH = (2, 11)

@@ -16,7 +16,7 @@ def end_graphs_at_launches() -> None:
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
-    from gridstride.device.dynamo import graph_break
+    from gridstride.device.launch.dynamo import graph_break
 
     skipped = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
     for owner in (JITFunction, Autotuner, Heuristics):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.device.pointers import HostArgument, Staging
+from gridstride.device.launch.pointers import HostArgument, Staging
 from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:

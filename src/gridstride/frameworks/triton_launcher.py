@@ -12,8 +12,8 @@ from gridstride.compiler.python.triton import TritonFunction, compiled_code, tri
 from gridstride.compiler.python.triton_messages import file_of, first_line
 from gridstride.device.choice import device as choose
 from gridstride.device.creation import empty
-from gridstride.device.module import Module
-from gridstride.device.sources import Unit
+from gridstride.device.modules.module import Module
+from gridstride.device.modules.sources import Unit
 from gridstride.frameworks.observers import watching
 from gridstride.frameworks.storage_staging import StorageStaging
 from gridstride.frameworks.triton_arguments import arguments, check_descriptors, device_values, runtime_types
@@ -24,7 +24,7 @@ from gridstride.virtual.gpu import VirtualGPU
 if TYPE_CHECKING:
     from gridstride.compiler import Signature
     from gridstride.compiler.python.triton import TritonCode
-    from gridstride.device.kernel import Kernel
+    from gridstride.device.launch.kernel import Kernel
 
 Hook = Callable[[Any], object]
 

@@ -7,7 +7,7 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from gridstride.device.parameters import KernelParameter
+from gridstride.device.launch.parameters import KernelParameter
 from gridstride.judge.parameter_names import Wanted, likely_order
 from gridstride.judge.problem import Parameter, Signature
 

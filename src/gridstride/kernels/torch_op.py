@@ -27,10 +27,10 @@ import torch
 from torch import Tensor
 
 from gridstride.device.choice import use
-from gridstride.device.kernel import BoundKernel
-from gridstride.device.module import cuda
-from gridstride.device.physical import PhysicalGPU
-from gridstride.device.scalars import packer
+from gridstride.device.launch.kernel import BoundKernel
+from gridstride.device.launch.scalars import packer
+from gridstride.device.modules.module import cuda
+from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.judge.header import read_kernel
 from gridstride.protocol import DeviceProperties, Shape
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridstride.course.errors import ProgressError
-from gridstride.course.lab_verdict import LabFinding, LabVerdict
-from gridstride.course.progress import Progress
+from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench.jobs import Job, Jobs, Kind, State
 from gridstride.workbench.judge_process import JudgeEnded, JudgeProcess
 from gridstride.workbench.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from gridstride.course.database import Database
+from gridstride.course.learner.database import Database
 
 Kind = Literal["judge", "explain"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]

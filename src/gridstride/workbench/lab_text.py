@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gridstride.course.errors import ProgressError
+from gridstride.course.labs.source_file import NoSource, read_text
+from gridstride.course.learner.workspace import prepare_lab
 from gridstride.course.lesson import Day
-from gridstride.course.source_file import NoSource, read_text
-from gridstride.course.workspace import prepare_lab
 from gridstride.workbench.jobs import MOST_CHARACTERS
 
 

@@ -8,7 +8,7 @@ import hmac
 import os
 import secrets
 
-from gridstride.course.database import Database
+from gridstride.course.learner.database import Database
 
 SHORTEST = 8  # characters
 VARIABLE = "GRIDSTRIDE_PASSWORD"

@@ -19,9 +19,9 @@ from nicegui import ui
 
 from gridstride.course.content import readable_days
 from gridstride.course.errors import LessonError
+from gridstride.course.labs.source_file import read_bytes
+from gridstride.course.learner.workspace import make_folder, progress_file, workspace
 from gridstride.course.portfolio.site_folder import NAME, PAGE
-from gridstride.course.source_file import read_bytes
-from gridstride.course.workspace import make_folder, progress_file, workspace
 from gridstride.judge.problem import ProblemError
 from gridstride.workbench.dispatch import Dispatcher, slots
 from gridstride.workbench.gate import LOCAL, Gate

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 from gridstride.workbench.dispatch import Dispatcher
 from gridstride.workbench.store import Store
 

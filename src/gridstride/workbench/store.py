@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gridstride.course.errors import ProgressError
-from gridstride.course.progress import Progress
+from gridstride.course.learner.progress import Progress
 
 _T = TypeVar("_T")
 _WAIT = 3.0  # seconds for another program that writes; a page says so then

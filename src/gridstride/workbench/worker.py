@@ -22,12 +22,12 @@ from typing import Any, TextIO
 
 from gridstride.course.content import all_days
 from gridstride.course.content import day as read_day
-from gridstride.course.lab_judge import Judge, judge_of
-from gridstride.course.lab_verdict import LabFinding
+from gridstride.course.labs.lab_judge import Judge, judge_of
+from gridstride.course.labs.lab_verdict import LabFinding
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.workspace import progress_file, workspace
 from gridstride.course.lesson import Day
-from gridstride.course.progress import Progress
 from gridstride.course.temporary_folder import temporary_folder
-from gridstride.course.workspace import progress_file, workspace
 
 _JUDGING = {"kernel": "compiling", "program": "compiling, then running the program", "writing": "looking at each cell"}
 """What is done, by the lab's kind, until its judge says more."""
@@ -120,7 +120,7 @@ class Bench:
             return {"report": render(explanation, command=command), "printed": self._printed.taken()}
 
     def _pictured(self, day: Day, source: str) -> Mapping[str, Any]:
-        from gridstride.course.program_pictures import page
+        from gridstride.course.labs.program_pictures import page
 
         self._step("running the program with its launches watched")
         with self._file(day, source) as file:
@@ -141,7 +141,7 @@ class Bench:
 
 
 def _marked(day: Day, name: str, given: str) -> Mapping[str, Any]:
-    from gridstride.course.quiz import AnswerError, mark
+    from gridstride.course.learner.quiz import AnswerError, mark
 
     question = next(each for each in day.questions if each.id == name)
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gridstride.course.content import day
-from gridstride.course.figures import observe, prepared
+from gridstride.course.figures.figures import observe, prepared
+from gridstride.course.figures.pictures import timeline
 from gridstride.course.lesson import Run
-from gridstride.course.pictures import timeline
 from gridstride.judge.execution.lane_timeline import Step, Stretch, steps
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find

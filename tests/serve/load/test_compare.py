@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny import write_model
 
-from gridstride.commands import load
+from gridstride.commands.stack import load
 from gridstride.commands.terminal import WrongUse
 from gridstride.serve.load import compare
 from gridstride.serve.load.errors import ServerGone

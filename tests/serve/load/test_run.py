@@ -258,14 +258,14 @@ def words(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_wrong_words_are_refused_by_name(changes: dict[str, Any], told: str) -> None:
-    from gridstride.commands import load as command_load
+    from gridstride.commands.stack import load as command_load
 
     with serving() as fake, pytest.raises(WrongUse, match=told):
         command_load.run(fake.url, **words(**changes))
 
 
 def test_errors_other_than_a_full_server_are_a_failure() -> None:
-    from gridstride.commands import load as command_load
+    from gridstride.commands.stack import load as command_load
 
     with serving(fault="cut") as fake:
         assert not command_load.run(fake.url, **words())

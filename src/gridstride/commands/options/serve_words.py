@@ -90,7 +90,8 @@ def serve(
     lets running requests end; the second one ends at once.
     """
     return call(
-        "serve", model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
+        "stack.serve",
+        model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
         block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
         policy=policy, adapter=adapter or (), served_name=served_name or (), max_model_len=max_model_len,
         tensor_parallel_size=tensor_parallel_size, chat_template=chat_template,

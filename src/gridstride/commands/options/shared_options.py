@@ -12,7 +12,8 @@ import typer
 from gridstride.commands.terminal import tidy_when_terminated
 
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
-_LEAVE_FOLDERS = ("check", "explain", "portfolio", "profile", "watch")  # they have processes with folders of their own
+_LEAVE_FOLDERS = ("check", "explain", "course.portfolio", "profile", "course.watch")
+"""They have processes with folders of their own."""
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
 

@@ -58,7 +58,7 @@ def train(
     line), by LoRA. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
     """
     return call(
-        "train",
+        "stack.train",
         what=what,
         config=config,
         changes=changes or (),
@@ -123,7 +123,8 @@ def generate(
 ) -> int:
     """Let a model go on with a text."""
     return call(
-        "generate", model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, device=device, dtype=dtype,
+        "stack.generate",
+        model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, device=device, dtype=dtype,
         as_json=as_json, **sampling,
     )  # fmt: skip
 
@@ -147,7 +148,7 @@ def chat(
     Ctrl-C stops an answer, Ctrl-D ends the chat; /help says what else there is.
     """
     return call(
-        "chat", model, url=url, system=system, device=device, dtype=dtype, api_key_file=api_key_file, **sampling,
+        "stack.chat", model, url=url, system=system, device=device, dtype=dtype, api_key_file=api_key_file, **sampling,
     )  # fmt: skip
 
 
@@ -177,7 +178,7 @@ def evaluate(
     {"prompt": …, "choices": […], "answer": 0} give how often the likeliest choice is the right one.
     """
     return call(
-        "evaluate", model, data=data or (), window=window, stride=stride, limit=limit, device=device, dtype=dtype,
+        "stack.evaluate", model, data=data or (), window=window, stride=stride, limit=limit, device=device, dtype=dtype,
         as_json=as_json,
     )  # fmt: skip
 
@@ -249,7 +250,7 @@ def load(
     Time to first token, per token and for the whole answer, rates, and how many requests were within given objectives.
     """
     return call(
-        "load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
+        "stack.load", target, compare=compare, requests=requests, rate=rate, concurrency=concurrency,
         prompt_tokens=prompt_tokens, output_tokens=output_tokens, prompts=prompts, chat=chat, model=model,
         temperature=temperature, ignore_eos=ignore_eos, slo=slo or (), warmup=warmup, seed=seed, timeout=timeout,
         api_key_file=api_key_file, device=device, max_running=max_running, as_json=as_json,

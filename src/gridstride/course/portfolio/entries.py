@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from gridstride.course.arithmetic import names
-from gridstride.course.figures import LAB, counted, plain_number
+from gridstride.course.figures.arithmetic import names
+from gridstride.course.figures.figures import LAB, counted, plain_number
+from gridstride.course.learner.progress import AnswerRecord, Progress, RunRecord
+from gridstride.course.learner.quiz import is_near
+from gridstride.course.learner.standing import streak
 from gridstride.course.lesson import Day, Figure
-from gridstride.course.progress import AnswerRecord, Progress, RunRecord
-from gridstride.course.quiz import is_near
-from gridstride.course.standing import streak
 
 _MODELLED = frozenset({"predicted_ms"})  # what a figure may name that no run counts
 

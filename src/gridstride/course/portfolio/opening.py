@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from markupsafe import Markup, escape
 
-from gridstride.course.markdown import for_terminal
+from gridstride.course.files.markdown import for_terminal
 from gridstride.judge.report.svg import tag
 
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")

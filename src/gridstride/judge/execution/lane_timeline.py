@@ -101,7 +101,7 @@ def way_of_a_warp(runnable: Runnable, signature: Signature, case: Case, inputs: 
 def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
     """The way of warp 0 of the grid's first block; ValueError where the kernel's PTX is not one text."""
     from gridstride.device.choice import use
-    from gridstride.device.module import ptx
+    from gridstride.device.modules.module import ptx
     from gridstride.judge.execution.buffers import Buffers
 
     with use(runnable.device):

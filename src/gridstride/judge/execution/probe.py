@@ -15,8 +15,8 @@ import numpy as np
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import use
-from gridstride.device.kernel import Kernel
-from gridstride.device.module import ptx
+from gridstride.device.launch.kernel import Kernel
+from gridstride.device.modules.module import ptx
 from gridstride.judge.problem import Case
 from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Module, Register, Symbol
 

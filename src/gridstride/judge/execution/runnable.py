@@ -12,9 +12,9 @@ from gridstride.compiler import CompileError, CompileWarning
 from gridstride.compiler.includes import ADD_ITS_FOLDER
 from gridstride.compiler.ways_out import COMPILE_RELOCATABLE
 from gridstride.device.choice import use
-from gridstride.device.kernel import Kernel
-from gridstride.device.module import Module, cuda
-from gridstride.device.shape import check_shape
+from gridstride.device.launch.kernel import Kernel
+from gridstride.device.launch.shape import check_shape
+from gridstride.device.modules.module import Module, cuda
 from gridstride.judge.cases.path_cases import MOST_WATCHED, VariableUse
 from gridstride.judge.execution.access_map import WarpAccess, accesses
 from gridstride.judge.execution.attempt import Attempt, Observed, attempt, observed

@@ -8,8 +8,8 @@ from typing import Any
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import use
-from gridstride.device.kernel import BoundKernel, Kernel
-from gridstride.device.module import ptx
+from gridstride.device.launch.kernel import BoundKernel, Kernel
+from gridstride.device.modules.module import ptx
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.runnable import RefusedError, Runnable
 from gridstride.judge.header import Launch

@@ -15,7 +15,7 @@ import numpy as np
 
 from gridstride.device.choice import use
 from gridstride.device.creation import empty
-from gridstride.device.module import cuda
+from gridstride.device.modules.module import cuda
 from gridstride.protocol import Device
 
 _SHARE, _SLACK_MS = 0.1, 0.1  # by how much the clocks may differ: waking up after a wait takes the host some 0.02 ms

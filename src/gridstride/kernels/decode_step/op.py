@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gridstride.device.physical import PhysicalGPU
+from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.kernels.decode_step.packing import SHARED, STAGES, Geometry, stream
 from gridstride.kernels.torch_op import launcher
 

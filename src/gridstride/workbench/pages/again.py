@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from gridstride.course.content import readable_days
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.quiz import returning
+from gridstride.course.learner.standing import answers_by_question
 from gridstride.course.lesson import Day, Question
-from gridstride.course.progress import Progress
-from gridstride.course.quiz import returning
-from gridstride.course.standing import answers_by_question
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench
 

@@ -8,7 +8,7 @@ from functools import partial
 from nicegui import ui
 
 from gridstride.course.content import readable_days
-from gridstride.course.progress import RunRecord
+from gridstride.course.learner.progress import RunRecord
 from gridstride.plain import plain
 from gridstride.workbench.pages.frame import OnAsking
 from gridstride.workbench.pages.prose import listing

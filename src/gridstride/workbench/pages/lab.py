@@ -9,10 +9,10 @@ from nicegui import ui
 
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number
+from gridstride.course.learner.predictions import predictions
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.standing import standing
 from gridstride.course.lesson import Day
-from gridstride.course.predictions import predictions
-from gridstride.course.progress import Progress
-from gridstride.course.standing import standing
 from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.lab_text import LabText
 from gridstride.workbench.pages.editor import Editor

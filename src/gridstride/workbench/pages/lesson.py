@@ -10,9 +10,9 @@ from nicegui import ui
 
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number, day_numbers, readable_days
+from gridstride.course.learner.progress import AnswerRecord, Progress
+from gridstride.course.learner.standing import DayStanding, asked_with, standing
 from gridstride.course.lesson import Day, Question
-from gridstride.course.progress import AnswerRecord, Progress
-from gridstride.course.standing import DayStanding, asked_with, standing
 from gridstride.workbench.pages.prose import Sentences, prepare, prose
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench

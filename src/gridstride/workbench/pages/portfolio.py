@@ -7,8 +7,8 @@ import asyncio
 from nicegui import ui
 
 from gridstride.course.errors import ProgressError
+from gridstride.course.learner.workspace import workspace
 from gridstride.course.portfolio.site_folder import NAME
-from gridstride.course.workspace import workspace
 from gridstride.workbench.judge_process import JudgeEnded
 from gridstride.workbench.pages.frame import button, embedded, trouble
 from gridstride.workbench.state import Workbench

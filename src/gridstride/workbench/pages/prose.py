@@ -9,8 +9,8 @@ from pathlib import Path
 from nicegui import ui
 
 from gridstride.course.content import day_numbers
+from gridstride.course.files.markdown import Link, for_reader
 from gridstride.course.lesson import Day
-from gridstride.course.markdown import Link, for_reader
 from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
 _LANGUAGES = {".cu": "cuda", ".toml": "toml", ".py": "python"}

@@ -7,9 +7,9 @@ from typing import Any
 from nicegui import ui
 
 from gridstride.course.errors import LessonError, ProgressError
+from gridstride.course.learner.progress import AnswerRecord
+from gridstride.course.learner.quiz import AnswerError, mark
 from gridstride.course.lesson import LETTERS, Day, Question
-from gridstride.course.progress import AnswerRecord
-from gridstride.course.quiz import AnswerError, mark
 from gridstride.workbench.judge_process import JudgeEnded
 from gridstride.workbench.pages.frame import button, trouble
 from gridstride.workbench.pages.prose import Sentences

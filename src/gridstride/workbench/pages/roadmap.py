@@ -10,8 +10,8 @@ from nicegui import ui
 
 from gridstride.course.content import DAYS, readable_days
 from gridstride.course.errors import LessonError
-from gridstride.course.progress import Progress
-from gridstride.course.standing import DayStanding, due_count, next_day, standing, streak
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.standing import DayStanding, due_count, next_day, standing, streak
 from gridstride.workbench.pages.frame import trouble
 from gridstride.workbench.state import Workbench
 

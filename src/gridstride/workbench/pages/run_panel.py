@@ -9,10 +9,10 @@ from nicegui import ui
 
 from gridstride.course.content import readable_days
 from gridstride.course.errors import ProgressError
+from gridstride.course.learner.predictions import predictions
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.standing import next_day
 from gridstride.course.lesson import Day
-from gridstride.course.predictions import predictions
-from gridstride.course.progress import Progress
-from gridstride.course.standing import next_day
 from gridstride.workbench.dispatch import Live
 from gridstride.workbench.jobs import Job, Jobs, Kind, QueueFull, SourceTooLong
 from gridstride.workbench.pages import verdict

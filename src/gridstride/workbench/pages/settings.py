@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from nicegui import ui
 
-from gridstride.course.workspace import VARIABLE, workspace
+from gridstride.course.learner.workspace import VARIABLE, workspace
 from gridstride.workbench.dispatch import slots
 from gridstride.workbench.state import Workbench
 

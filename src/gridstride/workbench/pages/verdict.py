@@ -7,8 +7,8 @@ from typing import Any
 
 from nicegui import ui
 
+from gridstride.course.learner.predictions import measurement
 from gridstride.course.lesson import Day
-from gridstride.course.predictions import measurement
 from gridstride.plain import plain
 
 

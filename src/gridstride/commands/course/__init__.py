@@ -1,0 +1,1 @@
+"""The course's commands: learn, watch, hint, quiz, solution, progress, portfolio, glossary, up."""

@@ -1,0 +1,39 @@
+"""`gridstride glossary`: the terms of the lessons."""
+
+from __future__ import annotations
+
+import re
+
+from gridstride.commands.course.course_target import course_errors
+from gridstride.commands.terminal import WrongUse, emit, stdout
+
+_DAY = re.compile(r"\(Day (\d+)\)")
+
+
+def run(term: str | None, *, as_json: bool) -> bool:
+    """Show one term, or all of them."""
+    from gridstride.course.content import glossary
+    from gridstride.course.files.markdown import for_terminal
+    from gridstride.course.glossary import Term, find_term
+
+    with course_errors():
+        terms = glossary()
+    found = find_term(terms, term) if term is not None else None
+    if isinstance(found, str):
+        raise WrongUse(found)
+    shown = [found] if isinstance(found, Term) else list(terms.values())
+    if as_json:
+        emit({"terms": [{"term": each.name, "meaning": for_terminal(each.meaning).strip()} for each in shown]})
+        return True
+    console = stdout()
+    for each in shown:
+        console.print(each.name, style="bold")
+        console.print(f"  {_DAY.sub(_written, for_terminal(each.meaning).strip())}\n")
+    return True
+
+
+def _written(day: re.Match[str]) -> str:
+    """The day that explains a term, and whether it is there."""
+    from gridstride.course.content import day_numbers
+
+    return day[0] if int(day[1]) in day_numbers() else f"(Day {day[1]}, not written yet)"

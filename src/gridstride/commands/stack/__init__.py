@@ -1,0 +1,1 @@
+"""The stack's commands: train, generate, chat, evaluate, serve, load."""

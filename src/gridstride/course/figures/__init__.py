@@ -1,0 +1,1 @@
+"""The numbers and pictures of lessons, each made by running something."""

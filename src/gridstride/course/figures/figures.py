@@ -1,0 +1,218 @@
+"""Gives the figures that lessons name: from counters of a run, from a chip's data, from recorded results."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gridstride.course.figures.arithmetic import evaluate, names
+from gridstride.course.lesson import Day, Figure, ProgramRun, Run
+from gridstride.programs.calls.activity import ACTIVITY_NAMES
+
+if TYPE_CHECKING:
+    from gridstride.judge.execution.runnable import Runnable
+    from gridstride.virtual.observe.counters import LineCounters
+
+OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
+            "threads")  # fmt: skip
+"""What a figure of a run may name besides counters and sizes. `resident_warps` are those of this grid, which may be too
+small to fill a multiprocessor; `max_active_blocks` is how many of its blocks one holds where there are enough.
+"""
+DOUBLES = "double_instructions"  # those of float64, which a figure may name beside a line's counters
+OF_A_PROGRAM = (*ACTIVITY_NAMES, "lines")
+"""What a figure of a program's run may name: what it did on the device, and how many lines it printed."""
+LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
+_FEW = 64  # elements of an array that figures may name one by one
+_ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
+
+
+@dataclass(slots=True)
+class Bench:
+    """Runs the worked kernels of a day, each once."""
+
+    day: Day
+    _seen: dict[str, Any] = field(default_factory=dict)
+
+    def value(self, name: str, *, lab: Any = None) -> float:
+        """The figure of that name; `lab` is the observed run of a learner's kernel, the solution's by default."""
+        figure = self.day.figures[name]
+        if figure.record:
+            return recorded(figure)
+        if figure.of:
+            return evaluate(figure.value, {each: self.value(each, lab=lab) for each in figure.of})
+        if figure.run:
+            run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
+            if isinstance(run, dict):  # a program's
+                return evaluate(figure.value, run)
+            worked = self.day.runs.get(figure.run)
+            if not isinstance(worked, Run):  # the lab's
+                return evaluate(figure.value, of_run(run))
+            left = elements(worked) if names(figure.value) & element_names(worked) else {}
+            return evaluate(figure.value, {**of_run(run), **worked.sizes, **left})
+        return evaluate(figure.value, of_chip(figure.chip))
+
+    def run(self, name: str) -> Any:
+        """The observed run of that name; of a program what it counted, by name. MissingToolchain."""
+        if name not in self._seen:
+            self._seen[name] = self._observed(name)
+        return self._seen[name]
+
+    def _observed(self, name: str) -> Any:
+        from gridstride.course.figures import program_runs
+
+        run = self.day.runs.get(name)
+        if isinstance(run, ProgramRun):
+            return program_runs.counts(program_runs.observe(run))
+        if run is not None:
+            return observe(run)
+        if self.day.lab.kind == "program":
+            return program_runs.observe_lab(self.day, self.day.solution)
+        return observe_lab(self.day, self.day.solution)
+
+
+def of_run(run: Any) -> dict[str, float]:
+    """What a run counted, by name."""
+    counters = run.counters
+    blocks, held = math.prod(run.grid), run.occupancy
+    active = run.model.shape(run.grid).resident
+    more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, active, held.registers, blocks,
+            blocks * math.prod(run.block))  # fmt: skip
+    return {**of_line(counters), **dict(zip(OF_A_RUN, more, strict=True))}
+
+
+def of_line(counters: LineCounters) -> dict[str, float]:
+    """What a line counted, by name, and the instructions of float64 among its others."""
+    return {**counters.as_dict(), DOUBLES: counters.kinds.get("fp64", 0) + counters.kinds.get("fp64_fma", 0)}
+
+
+def of_chip(name: str) -> dict[str, float]:
+    """A chip's data by name: its limits, its rates, and its latencies in clocks as latency_l1 and so on."""
+    from gridstride.virtual.chips import chip
+
+    data = chip(name)
+    p = data.properties
+    limits = {each: getattr(p, each) for each in p.__slots__ if isinstance(getattr(p, each), int | float)}
+    return {**limits, **data.rates, **{f"latency_{each}": clocks for each, clocks in data.latency.items()}}
+
+
+def counter_names() -> frozenset[str]:
+    """The names that a figure of a run may speak of, without its sizes."""
+    from gridstride.virtual.observe.counters import LineCounters
+
+    return frozenset((*of_line(LineCounters()), *OF_A_RUN))
+
+
+def recorded(figure: Figure) -> float:
+    """The number at `value` in the recorded result `record`; KeyError where it is not there, OSError without a file."""
+    at: Any = json.loads((_checkout() / figure.record).read_text())
+    for part in figure.value.split("."):
+        if isinstance(at, list):
+            at = next((each for each in at if part in (each.get(key) for key in _ENTRY_NAMES)), None)
+        else:
+            at = at.get(part)
+        if at is None:
+            raise KeyError(f"{figure.record} has no {part!r} of {figure.value}")
+    return float(at)
+
+
+def _checkout() -> Path:
+    """Where bench/results lies: beside src, in a checkout only."""
+    return Path(__file__).resolve().parents[4]
+
+
+def observe(run: Run) -> Any:
+    """Run a worked kernel with counters; ValueError where it does not compile or faults."""
+    built, signature, case, inputs = prepared(run)
+    seen = built.observed(signature, case, inputs)
+    if seen.run is None or seen.findings:
+        raise ValueError(f"{run.kernel}: {seen.findings[0].message if seen.findings else 'nothing was launched'}")
+    return seen.run
+
+
+def element_names(run: Run) -> frozenset[str]:
+    """What figures call the elements of a run's small arrays: error_3 is element 3 of what it leaves in `error`."""
+    extents = {name: int(evaluate(extent, run.sizes)) for name, extent in run.arrays.items()}
+    return frozenset(f"{name}_{i}" for name, extent in extents.items() if extent <= _FEW for i in range(extent))
+
+
+def elements(run: Run) -> dict[str, float]:
+    """The elements that a run leaves in its small arrays, by name; ValueError where it does not run to its end."""
+    built, signature, case, inputs = prepared(run)
+    left = built.observed(signature, case, inputs).results
+    if left is None:
+        raise ValueError(f"{run.kernel} did not run to its end")
+    return {f"{name}_{i}": float(e) for name, a in left.items() if a.size <= _FEW for i, e in enumerate(a.tolist())}
+
+
+def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
+    """A worked kernel, compiled, with parameters, case and data to run it on: arrays hold 0, 1, 2, …"""
+    import numpy as np
+
+    from gridstride.compiler import signatures
+    from gridstride.judge.execution.runnable import RefusedError, build_for
+    from gridstride.judge.header import read_kernel
+    from gridstride.judge.problem import Case, Parameter, Signature
+    from gridstride.virtual.gpu import VirtualGPU
+
+    file = read_kernel(run.kernel)
+    declared = [(p.name, p.dtype or "") for p in signatures(file.source)[file.entry or ""].parameters]
+    parameters = tuple(
+        Parameter(name, dtype, (run.arrays[name],), "inout") if name in run.arrays
+        else Parameter(name, dtype, (), "scalar")
+        for name, dtype in declared
+    )  # fmt: skip
+    signature, case = Signature(parameters), Case(dict(run.sizes), "normal", 0)
+    inputs: dict[str, Any] = {}
+    for p in parameters:
+        extent = signature.shape(p, run.sizes)
+        inputs[p.name] = np.arange(extent[0]).astype(p.dtype) if extent else run.sizes[p.name]
+    assert file.launch is not None  # the loader has seen to it
+    try:
+        return build_for(signature, file, file.launch, VirtualGPU(run.chip)), signature, case, inputs
+    except RefusedError as refused:
+        raise ValueError(f"{run.kernel}: {refused.finding.message}") from refused
+
+
+def observe_lab(day: Day, kernel: Path) -> Any:
+    """A kernel for the lab, which passes, with counters, at the problem's observed size."""
+    from gridstride.judge.execution.runnable import build
+    from gridstride.judge.find import find
+    from gridstride.judge.header import read_kernel
+    from gridstride.judge.problem import Case
+    from gridstride.judge.reference.prepared_cases import prepare
+    from gridstride.virtual.gpu import VirtualGPU
+
+    problem = find(day.lab.problem).problem
+    (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
+    built = build(problem, read_kernel(kernel), VirtualGPU(day.lab.chip))
+    return built.observed(problem.signature, one.case, one.inputs).run
+
+
+def as_shown(value: float, like: str) -> str:
+    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
+    digits = len(like.partition(".")[2])
+    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
+
+
+_PLURAL = re.compile(r"\b[a-z]{2,}[a-rt-z]s\b")
+_WITH_E = ("sses", "ches", "shes", "xes")
+
+
+def plain_number(value: float) -> str:
+    """A figure for a sentence: whole numbers and those above a thousand with commas, others with four digits."""
+    if abs(value - round(value)) < 1e-9 or abs(value) >= 1000:
+        return f"{round(value):,}"
+    return f"{value:.4g}"
+
+
+def counted(value: float, unit: str) -> str:
+    """A figure with its unit for a sentence; of one thing the noun is in the singular: 1 barrier for each warp."""
+    noun = _PLURAL.search(unit)
+    if value == 1 and noun is not None and not unit.startswith("times"):
+        one = noun[0].removesuffix("es") if noun[0].endswith(_WITH_E) else noun[0].removesuffix("s")
+        unit = f"{unit[: noun.start()]}{one}{unit[noun.end() :]}"
+    return f"{plain_number(value)} {unit}"

@@ -1,0 +1,1 @@
+"""What judges a learner's file: a kernel, a whole program or a filled table."""

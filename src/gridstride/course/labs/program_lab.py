@@ -1,0 +1,260 @@
+"""A lab whose file is a whole program: compiled, run several times on other data, and held against what must come."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from gridstride.course.figures.arithmetic import names
+from gridstride.course.figures.figures import LAB, Bench
+from gridstride.course.figures.program_runs import counts
+from gridstride.course.labs.bounds import UNORDERED, out_of_bounds
+from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, with_words
+from gridstride.course.labs.program_failures import after_a_failure, failing, ignored, with_its_last_call
+from gridstride.course.labs.program_findings import (
+    ended_otherwise,
+    ended_otherwise_modelled,
+    found_on_device,
+    last_lines,
+    left_behind,
+    not_built,
+    not_destroyed,
+    not_waited,
+    only_in_an_order,
+    printed_too_much,
+    too_early,
+    wrong_lines,
+    wrong_numbers,
+)
+from gridstride.course.labs.program_trials import Trial, Trials
+from gridstride.course.lesson import Day, LabRun
+from gridstride.programs.calls.activity import KERNEL_COUNTS, OF_LINKS
+from gridstride.programs.calls.objects import left_in_words
+from gridstride.programs.timeline.totals import Totals
+
+if TYPE_CHECKING:
+    from gridstride.programs.process.confined import Outcome
+
+_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
+
+
+class ProgramLab:
+    """Judges one day's program again and again. `draw` gives the runs' sizes and data."""
+
+    def __init__(self, day: Day, *, draw: random.Random | None = None) -> None:
+        self.day = day
+        self._bench = Bench(day)
+        self._trials = Trials(day.lab, draw or random.Random())
+        self._first: dict[str, float] = {}
+        self._source = day.lab.file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was built."""
+        self._trials.room.close()
+
+    def warm_up(self) -> None:
+        """Have the virtual GPU loaded; MissingToolchain where the compilers are not installed."""
+        from gridstride.programs.toolchain.wheels import toolchain
+
+        toolchain()
+        self._trials.room.warm_up()
+
+    def build(self, file: Path) -> None:
+        """Compile the program; BuildFailed."""
+        self._source = file.name
+        self._trials.room.build(file)
+
+    def judge(self, file: Path) -> LabVerdict:
+        """The verdict on the file as it is now; OSError where it cannot be read."""
+        from gridstride.programs.errors import BuildFailed
+
+        began = time.perf_counter()
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+        findings: tuple[LabFinding, ...] = ()
+        measured: dict[str, float] = {}
+        done = 0
+        try:
+            self.build(file)
+        except BuildFailed as failed:
+            findings = (not_built(failed.output, str(failed), text),)
+        else:
+            last = [run for run in self.day.lab.runs if run.late or run.checks]  # figures are more to the point
+            done, findings = self._runs([run for run in self.day.lab.runs if run not in last], text)
+            if not findings:
+                counted, findings = self._of_the_first()
+            if not findings:
+                more, findings = self._runs(last, text)
+                done += more
+                findings = findings or tuple(not_destroyed(self._first))
+                measured = {} if findings else self._measured(counted)
+        return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, done, source=text,
+                          chip=self.day.lab.chip)  # fmt: skip
+
+    def _of_the_first(self) -> tuple[Mapping[str, float], tuple[LabFinding, ...]]:
+        """What the first run counts, and how that is out of bounds or unlike what was printed."""
+        if not self._is_modelled():
+            return self._first, tuple(out_of_bounds(self.day, self._first))
+        trial, outcome = self._modelled()
+        counted = {**counts(outcome), **trial.sizes}
+        findings = tuple(ended_otherwise_modelled(outcome, trial.run.status)) or tuple(out_of_bounds(self.day, counted))
+        return counted, findings or tuple(wrong_numbers(self.day.lab, counted, outcome))
+
+    def _runs(self, runs: Sequence[LabRun], text: str) -> tuple[int, tuple[LabFinding, ...]]:
+        """How many were as they must be, and what was wrong in the next one."""
+        for done, run in enumerate(runs):
+            if findings := tuple(self._findings(run, text)):
+                return done, findings
+        return len(runs), ()
+
+    def counted(self) -> dict[str, float]:
+        """What the program that was built does in the first run, with that run's sizes, by name."""
+        trial, outcome = self._modelled()
+        return {**counts(outcome), **trial.sizes}
+
+    def pictured(self) -> tuple[Outcome, str]:
+        """The first run of the program that was built, with its launches line by line; and how it was called."""
+        first = self._trials.drawn(self.day.lab.runs[0])
+        return self._trials.outcome(first, predict=True, pictures=True), self._trials.called(first)
+
+    def _modelled(self) -> tuple[Trial, Outcome]:
+        """The first run once more, with counts of kernels and modelled times."""
+        first = self._trials.drawn(self.day.lab.runs[0])
+        return first, self._trials.outcome(first, predict=True)
+
+    def _is_modelled(self) -> bool:
+        """Whether a figure or a printed number that is looked at is a kernel's count or a modelled time, which takes a
+        run of its own.
+        """
+        if self.day.lab.numbers:
+            return True
+        used = (*self.day.lab.measures, *(bound.figure for bound in self.day.lab.bounds))
+        return any(_OF_A_PREDICTED_RUN & names(self.day.figures[name].value) for name in used)
+
+    def _measured(self, counted: Mapping[str, float]) -> dict[str, float]:
+        figures = self.day.figures
+        return {
+            name: self._bench.value(name, lab=counted if figures[name].run == LAB else None)
+            for name in self.day.lab.measures
+        }
+
+    # -- one run ------------------------------------------------------------------------------------------------------
+    def _findings(self, run: LabRun, text: str) -> Iterator[LabFinding]:
+        """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
+        trial = self._trials.drawn(run)
+        if run.checks:
+            made = self._trials.outcome(trial, tells_calls=True).ended.activity
+            for each in failing(run, made, self._trials.draw):
+                other = replace(trial, run=each)
+                if found := tuple(self._first_finding(other, self._trials.outcome(other), text)):
+                    yield from found
+                    return
+            return
+        outcome = self._trials.outcome(trial)
+        if run.fails and not outcome.ended.activity.get("failed_calls", 1):
+            trial = replace(trial, run=with_its_last_call(run, outcome.ended.activity))
+            outcome = self._trials.outcome(trial)
+        modelled = self.day.lab.modelled and not (run.fails or run.idle or run.late)
+        # The results are this run's; what is found on the device, the other's.
+        if modelled and (otherwise := self._ended_otherwise_modelled(trial)):
+            yield from otherwise
+            return
+        if run is self.day.lab.runs[0]:
+            self._first = {**counts(outcome), **trial.sizes}
+        found = tuple(self._first_finding(trial, outcome, text))
+        yield from map(self._only_in_its_order(trial, text), found)
+        if not found:
+            yield from self._beyond(trial, outcome)
+
+    def _ended_otherwise_modelled(self, trial: Trial) -> tuple[LabFinding, ...]:
+        return tuple(ended_otherwise_modelled(self._trials.outcome(trial, predict=True), trial.run.status))
+
+    def _only_in_its_order(self, trial: Trial, text: str) -> Callable[[LabFinding], LabFinding]:
+        """Adds to what is found in a run with a seed that all is well without, if it is so."""
+
+        def told(found: LabFinding) -> LabFinding:
+            usual = replace(trial, seed=None)
+            if trial.seed is None or tuple(self._first_finding(usual, self._trials.outcome(usual), text)):
+                return found
+            return with_words(found, only_in_an_order(trial.seed))
+
+        return told
+
+    def _beyond(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
+        """Bounds that hold in each run, and in an ordered one that on what nothing orders."""
+        run = trial.run
+        found: list[LabFinding] = []
+        if not (run.fails or run.idle or run.late):
+            held = {bound.figure for bound in self.day.lab.bounds if bound.every_run}
+            found += out_of_bounds(self.day, {**counts(outcome), **trial.sizes}, held)
+        if run.ordered:
+            modelled = counts(self._trials.outcome(trial, predict=True))
+            found += out_of_bounds(self.day, {**modelled, **trial.sizes}, {UNORDERED})
+        for each in found:
+            message = f"{each.message} (run as {self._trials.called(trial)})"
+            yield replace(each, message=message, shown=(f"{each.kind.replace('_', ' ')}: {message}",))
+
+    def _first_finding(self, trial: Trial, outcome: Outcome, text: str) -> Iterator[LabFinding]:
+        for found in self._all_findings(trial, outcome):
+            called = f" (run as {self._trials.called(trial)})" if self.day.lab.arguments else ""
+            message = f"{found.message}{called}"
+            place = f", line {found.line}" if found.line else ""
+            shown = with_line(f"{found.kind.replace('_', ' ')}{place}: {message}", text, found.line)
+            yield LabFinding(found.kind, message, found.line, found.where, (*shown, *found.shown))
+            return
+
+    def _all_findings(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
+        if trial.run.idle:  # who waits for what a kernel was to write may wait for ever, or fall over what is there
+            if (results := self._trials.results(trial)) is not None:
+                yield from results.right_without_kernels()
+            return
+        passed_over = [*ignored(trial.run, outcome)] if trial.run.fails else []
+        if passed_over or not trial.run.fails or outcome.stopped:  # who says what failed may end by an exception, too
+            for each in ended_otherwise(outcome):
+                yield with_words(each, after_a_failure(trial.run)) if trial.run.fails else each
+        if trial.run.fails:
+            yield from passed_over
+            return
+        results = self._trials.results(trial)
+        if trial.run.late:
+            late = [*_unlike_expected(trial.run, outcome), *(results.wrong(outcome) if results else ())]
+            late += wrong_lines(self.day.lab, trial.sizes, outcome) if self.day.lab.lines else ()
+            if late:  # is it the data, which are new?
+                prompt = replace(trial, run=replace(trial.run, late=False))
+                yield from self._all_findings(prompt, self._trials.outcome(prompt))
+            yield from map(too_early, late)
+            return
+        device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
+        yield from (found_on_device(each, self._source) for each in device)
+        yield from _unlike_expected(trial.run, outcome)
+        if outcome.lost and not self.day.lab.lines:
+            yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))
+        if results is not None:
+            yield from results.wrong(outcome)
+            yield from results.changed_by_the_host(lambda: self._trials.with_other_data(trial))
+        if self.day.lab.lines:
+            yield from wrong_lines(self.day.lab, trial.sizes, outcome)
+        if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
+            yield LabFinding("not_waited", not_waited(launches))
+        leaks = [each for each in outcome.ended.findings if each["kind"] == "leak"]
+        if leaks:
+            yield LabFinding("leak", left_behind(leaks, left_in_words(outcome.ended.activity)))
+
+
+def _unlike_expected(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
+    """A program that ended with another status."""
+    if outcome.ended.status != run.status:
+        message = f"the program ended with exit status {outcome.ended.status}, {run.status} was expected"
+        yield LabFinding("exit_status", message, shown=last_lines(outcome))

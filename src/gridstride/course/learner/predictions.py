@@ -1,0 +1,24 @@
+"""What a learner said of a lab's figures before they were measured, beside what was measured."""
+
+from __future__ import annotations
+
+from gridstride.course.figures.figures import counted
+from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.quiz import is_near
+from gridstride.course.lesson import Day
+
+
+def predictions(day: Day, progress: Progress) -> dict[str, str]:
+    """What the learner said last of each figure, by the figure's name."""
+    figures = {question.id: question.figure for question in day.questions if question.figure}
+    return {figures[each.question]: each.given for each in progress.answers(day.number) if each.question in figures}
+
+
+def measurement(day: Day, figure: str, value: float, given: str | None) -> str:
+    """A figure that the lab measured, and whether what was predicted of it is so."""
+    shown = counted(value, day.figures[figure].unit)
+    if given is None:
+        return shown
+    question = next(each for each in day.questions if each.figure == figure)
+    right = is_near(question, float(given.replace(",", "")), value)
+    return f"{shown}; you said {given}, which is {'right' if right else 'not right'}"

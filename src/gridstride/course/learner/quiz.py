@@ -1,0 +1,108 @@
+"""Judges answers, and chooses what is asked: the day's own questions, then those of earlier days that come back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gridstride.course.figures.figures import Bench, counted, plain_number
+from gridstride.course.learner.spacing import due
+from gridstride.course.lesson import LETTERS, Day, Question
+
+RETURNING = 2  # questions of earlier days in each quiz
+_MEASURED = "measured"
+
+
+class AnswerError(ValueError):
+    """An answer that is none: neither a letter of the choices nor a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """An answer, whether it is right, and why; `measured` is the figure that was predicted."""
+
+    day: int
+    question: Question
+    given: str
+    right: bool
+    why: str
+    measured: float | None = None
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"day": self.day, "question": self.question.id, "answer": self.given, "right": self.right,
+                "why": self.why, "measured": self.measured}  # fmt: skip
+
+
+def question_json(day: Day, question: Question) -> dict[str, Any]:
+    """The question without its answer."""
+    choices = {letter: choice.text for letter, choice in zip(LETTERS, question.choices, strict=False)}
+    unit = day.figures[question.figure].unit if question.figure else None
+    return {"day": day.number, "question": question.id, "ask": question.ask.strip(), "choices": choices, "unit": unit}
+
+
+def mark(day: Day, question: Question, given: str, bench: Bench | None = None) -> Marked:
+    """The answer judged; a prediction is compared with what a run counts now. AnswerError where it is no answer."""
+    given = read_answer(question, given)
+    if question.figure:
+        return _predicted(day, question, given, bench or Bench(day))
+    right = given == question.answer
+    why = question.choices[LETTERS.index(given)].why
+    if not right:
+        why = f"{why} Right is {question.answer}: {question.choices[LETTERS.index(question.answer)].why}"
+    return Marked(day.number, question, given, right, why)
+
+
+def read_answer(question: Question, given: str) -> str:
+    """The answer as it is recorded; AnswerError where it is neither one of the letters nor, for a figure, a number."""
+    given = given.strip().lower()
+    if question.figure:
+        if not math.isfinite(_number(given)):
+            raise AnswerError(f"{given!r} is no answer: give a number")
+    elif len(given) != 1 or given not in LETTERS[: len(question.choices)]:
+        raise AnswerError(f"{given!r} is no answer: give a letter from a to {LETTERS[len(question.choices) - 1]}")
+    return given
+
+
+def _number(given: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(given.replace(",", ""))
+    except ValueError:
+        return math.nan
+
+
+def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked:
+    number = _number(given)
+    measured = bench.value(question.figure)
+    right = is_near(question, number, measured)
+    figure = day.figures[question.figure]
+    how = " from the chip's data" if not figure.run else "" if "modelled" in figure.unit else f" {_MEASURED}"
+    slip = next((each.why for each in question.slips if not right and math.isclose(each.value, number)), "")
+    number_of = counted(measured, figure.unit)
+    parts = [f"{number_of}{how}; you said {plain_number(number)}.", slip, question.why.strip()]
+    return Marked(day.number, question, given, right, " ".join(part for part in parts if part), measured)
+
+
+def is_near(question: Question, number: float, measured: float) -> bool:
+    """Whether a prediction is near enough to what was measured, or as near as it is shown."""
+    near = abs(number - measured) <= question.tolerance * abs(measured) + 1e-9 * abs(measured)
+    return near or plain_number(number) == plain_number(measured)
+
+
+Answers = Mapping[tuple[int, str], Sequence[tuple[datetime, bool]]]
+
+
+def returning(days: Iterable[Day], answers: Answers, now: datetime, *, but: int) -> list[tuple[Day, Question]]:
+    """The questions that are due, longest due first, but those of day `but`: its quiz asks them anyway."""
+    found: list[tuple[datetime, Day, Question]] = []
+    for day in days:
+        for question in day.questions if day.number != but else ():
+            back = due(answers.get((day.number, question.id), ()))
+            if back is not None and back <= now:
+                found.append((back, day, question))
+    found.sort(key=lambda each: (each[0], each[1].number, each[2].id))
+    return [(day, question) for _, day, question in found]

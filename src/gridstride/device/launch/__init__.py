@@ -1,0 +1,1 @@
+"""A launch: its shape, and its arguments as the kernel's parameters take them."""

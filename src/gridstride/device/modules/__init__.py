@@ -1,0 +1,1 @@
+"""What kernels come from: CUDA C++, PTX, Triton and Numba, made into modules."""

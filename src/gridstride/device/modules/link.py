@@ -1,0 +1,70 @@
+"""Several sources as one module: `gs.cuda([a, b])` and `gs.link(module_a, module_b)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gridstride.device.choice import device as choose
+from gridstride.device.modules.module import Module
+from gridstride.device.modules.sources import Source, Unit, split_expression
+from gridstride.protocol import Piece
+
+if TYPE_CHECKING:
+    from gridstride.compiler import Signature
+
+
+class LinkedSource:
+    """Sources whose symbols resolve across one another."""
+
+    text: str | None = None
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = tuple(sources)
+        self.filename = " + ".join(dict.fromkeys(each.filename for each in sources))
+
+    @cached_property
+    def signatures(self) -> Mapping[str, Signature]:
+        """The kernels of all sources."""
+        return {name: s for each in reversed(self.sources) for name, s in each.signatures.items()}
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """The PTX of each; of the one that has the template, the instance asked for."""
+        holder = None if expression is None else self._holder(expression)
+        units = [(s, s.unit(arch, expression if s is holder else None)) for s in self.sources]
+        pieces = tuple(p for s, u in units for p in (u.pieces or (Piece(u.ptx, s.filename, s.text),)))
+        text = "\n".join(f"// {p.filename}\n{p.ptx}" for p in pieces)
+        return Unit(text, next((u.lowered for s, u in units if s is holder), None), pieces)
+
+    def spells(self, name: str) -> bool:
+        """Whether some text has the name."""
+        return any(_spells(each, name) for each in self.sources)
+
+    def _holder(self, expression: str) -> Source:
+        base = split_expression(expression)[0]
+        known = [s for s in self.sources if base in s.signatures]
+        return (known or [s for s in self.sources if _spells(s, base)])[0]
+
+
+def _spells(source: Source, name: str) -> bool:
+    if isinstance(source, LinkedSource):
+        return source.spells(name)
+    return source.text is not None and name in re.findall(r"\w+", source.text)
+
+
+def link(*modules: Module) -> Module:
+    """One module of several, with functions and variables that one declares `extern` taken from the others.
+
+    CUDA C++ wants options=("-rdc=true",) for that. LinkError names what is defined nowhere, twice, or otherwise than it
+    is declared; modules that were loaded by themselves stay what they are.
+    """
+    if not modules:
+        raise TypeError("gs.link takes modules: gs.link(gs.cuda(…), gs.ptx(…))")
+    for each in modules:
+        if not isinstance(each, Module):
+            raise TypeError(f"gs.link takes modules, not {type(each).__name__}: gs.cuda, gs.ptx and gs.numba make them")
+    linked = Module(LinkedSource([s for each in modules for s in each.sources]))
+    linked.on(choose())
+    return linked

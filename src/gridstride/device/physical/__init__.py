@@ -1,0 +1,1 @@
+"""The physical GPU, through `cuda.core` and the CUDA driver."""
