@@ -76,7 +76,7 @@ def needs_compilers(lesson: Day, *figures: str) -> None:
             pytest.skip(str(missing))
 
 
-@functools.lru_cache(2)  # all days' would hold gigabytes
+@functools.lru_cache(2)  # all days' would hold gigabytes, and tests come day by day (conftest.py)
 def bench(number: int) -> Bench:
     return Bench(day(number))
 
@@ -218,7 +218,8 @@ def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:
 def test_its_pictures_are_what_the_product_draws(lesson: Day) -> None:
     needs_compilers(lesson)
     drawn = {block.word("picture"): block.text for block in blocks(lesson.text) if block.word("picture")}
-    assert drawn == {picture: draw(lesson, lesson.pictures[picture]) for picture in drawn}
+    runs = bench(lesson.number)
+    assert drawn == {picture: draw(lesson, lesson.pictures[picture], runs) for picture in drawn}
     assert drawn
 
 

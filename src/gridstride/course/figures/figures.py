@@ -15,6 +15,7 @@ from gridstride.programs.calls.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
     from gridstride.judge.execution.runnable import Runnable
+    from gridstride.programs.process.confined import Outcome
     from gridstride.virtual.observe.counters import LineCounters
 
 OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
@@ -36,6 +37,7 @@ class Bench:
 
     day: Day
     _seen: dict[str, Any] = field(default_factory=dict)
+    _outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def value(self, name: str, *, lab: Any = None) -> float:
         """The figure of that name; `lab` is the observed run of a learner's kernel, the solution's by default."""
@@ -61,12 +63,22 @@ class Bench:
             self._seen[name] = self._observed(name)
         return self._seen[name]
 
+    def outcome(self, name: str) -> Outcome:
+        """What came of the program's run of that name. MissingToolchain."""
+        from gridstride.course.figures import program_runs
+
+        run = self.day.runs[name]
+        assert isinstance(run, ProgramRun)
+        if name not in self._outcomes:
+            self._outcomes[name] = program_runs.observe(run)
+        return self._outcomes[name]
+
     def _observed(self, name: str) -> Any:
         from gridstride.course.figures import program_runs
 
         run = self.day.runs.get(name)
         if isinstance(run, ProgramRun):
-            return program_runs.counts(program_runs.observe(run))
+            return program_runs.counts(self.outcome(name))
         if run is not None:
             return observe(run)
         if self.day.lab.kind == "program":
