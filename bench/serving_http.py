@@ -135,7 +135,7 @@ def own_seconds() -> float:
 def under_load(server: subprocess.Popen[str], url: str, requests: int, outputs: str) -> dict[str, float]:
     """Tokens, seconds on the clock, and of the processor for the server and for the load."""
     from gridstride.serve.load.lengths import lengths
-    from gridstride.serve.load.run import Load, run
+    from gridstride.serve.load.load_run import Load, run
 
     load = Load(requests=requests, concurrency=requests, prompt_lengths=lengths(MIXED), output_lengths=lengths(outputs),
                 temperature=0.0)  # fmt: skip

@@ -7,11 +7,11 @@ import pytest
 
 import gridstride as gs
 from gridstride.compiler import NoCompiler
-from gridstride.course.errors import LessonError, NoSuchDay, ProgressError
+from gridstride.course.course_errors import LessonError, NoSuchDay, ProgressError
 from gridstride.judge.header import HeaderError
 from gridstride.judge.problem import ProblemError
 from gridstride.one_message import OneMessage
-from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.protocol import LaunchError, LinkError, NoDevice, OutOfAddressSpace, OutOfDeviceMemory, UnknownName
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.ptx.syntax_errors import PtxError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,3 +210,24 @@ def test_no_two_public_classes_of_the_virtual_gpu_have_one_name() -> None:
     trees = [ast.parse(file.read_text()) for file in (SOURCE / "virtual").rglob("*.py")]
     names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     assert {name for name in names if names.count(name) > 1 and not name.startswith("_")} == set()
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+MOST_FILES, MOST_NAMESAKES = 20, 5
+
+
+def modules() -> Iterator[Path]:
+    """All that is ours but problems, of which each is a folder with files of the same names."""
+    files = (file for file in SOURCE.rglob("*.py") if file.relative_to(SOURCE).parts[0] != "kernels")
+    return (file for file in files if file.name not in ("__init__.py", "__main__.py"))
+
+
+def test_a_folder_is_read_at_one_glance() -> None:
+    sizes = Counter(file.parent.relative_to(SOURCE).as_posix() for file in modules())
+    assert {folder: size for folder, size in sizes.items() if size > MOST_FILES} == {}
+
+
+def test_a_files_name_says_what_it_is() -> None:
+    """Six of one name, and nobody knows which one is meant."""
+    names = Counter(file.name for file in modules())
+    assert {name: count for name, count in names.items() if count > MOST_NAMESAKES} == {}

@@ -16,7 +16,7 @@ from typing import Any
 
 from gridstride.compiler.names import source_name
 from gridstride.programs.calls.fat_binary import NoPtx, ptx_of
-from gridstride.programs.errors import BuildFailed, ProgramError
+from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import Settings, build, run
 from gridstride.programs.sources import Options, sources
 

@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.cli import main
 from gridstride.commands import build as command
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.run import Built
 
 

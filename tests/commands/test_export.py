@@ -9,7 +9,7 @@ import pytest
 
 from gridstride.cli import main
 from gridstride.export import wheel
-from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.program_errors import MissingToolchain
 
 OWN = """// grid: ceil(n/256)
 // block: 256

@@ -9,7 +9,7 @@ import pytest
 
 from gridstride.cli import main
 from gridstride.commands import run as command
-from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.run import Ended, Settings
 
 HELLO = "int main() {}\n"

@@ -27,7 +27,7 @@ from gridstride.judge.header import read_kernel
 from gridstride.judge.reference.prepared_cases import Prepared, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
-from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.program_errors import MissingToolchain
 from gridstride.programs.toolchain.wheels import toolchain
 from gridstride.virtual.gpu import VirtualGPU
 

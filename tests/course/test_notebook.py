@@ -11,7 +11,7 @@ import pytest
 
 from gridstride.cli import main
 from gridstride.course.content import day, day_numbers
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.progress import Progress
 from gridstride.course.notebook import notebook, prepare_notebook
 from gridstride.course.notebook_lab import Checked, Lab

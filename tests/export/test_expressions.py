@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.expressions import as_cpp, as_python, solved, unknown_in
 from gridstride.judge.symbols import evaluate
 

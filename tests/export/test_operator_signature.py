@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.operator_signature import OperatorSignature, Size, signature, word
 from gridstride.judge.find import find
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.package import Package, package, texts, write
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import parse_kernel

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from gridstride.export import wheel
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.package import Package, package, write
 from gridstride.judge.find import find
-from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.program_errors import MissingToolchain
 from gridstride.programs.toolchain.wheels import toolchain
 
 USE = """

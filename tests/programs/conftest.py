@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import MissingToolchain
+from gridstride.programs.program_errors import MissingToolchain
 from gridstride.programs.toolchain.wheels import Toolchain, toolchain
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

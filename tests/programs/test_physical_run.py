@@ -12,7 +12,7 @@ import pytest
 from gridstride.commands import run as command
 from gridstride.commands.terminal import WrongUse
 from gridstride.programs import physical_run
-from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.sources import Options
 
 

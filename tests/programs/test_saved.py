@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.programs.calls.fat_binary import ptx_in_object
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.device_code import device_code
 from gridstride.programs.toolchain.wheels import Toolchain

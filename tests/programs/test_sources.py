@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import ProgramError
+from gridstride.programs.program_errors import ProgramError
 from gridstride.programs.sources import sources
 
 

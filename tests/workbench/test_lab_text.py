@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import day
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.workbench.jobs import MOST_CHARACTERS
 from gridstride.workbench.lab_text import ChangedElsewhere, LabText
 

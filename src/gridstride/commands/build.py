@@ -8,7 +8,7 @@ from typing import Any
 
 from gridstride.commands.run import chip_of, not_built
 from gridstride.commands.terminal import WrongUse, emit, print_stderr
-from gridstride.programs.errors import BuildFailed, ProgramError
+from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import build
 from gridstride.programs.saved import save
 from gridstride.programs.sources import CUDA_SUFFIXES, Options, sources

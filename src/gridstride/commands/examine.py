@@ -90,7 +90,7 @@ def _compiler() -> Iterator[Check]:
 
 def _programs() -> Check:
     """What `gridstride run` compiles with."""
-    from gridstride.programs.errors import MissingToolchain
+    from gridstride.programs.program_errors import MissingToolchain
     from gridstride.programs.toolchain.wheels import INSTALL, toolchain
 
     try:

@@ -76,7 +76,7 @@ def _passes(file: str, folder: Folder) -> bool:
 
 @contextmanager
 def _said() -> Iterator[None]:
-    from gridstride.export.errors import ExportError
+    from gridstride.export.export_errors import ExportError
 
     try:
         yield

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gridstride.commands.run import STDERR, check_gpus, chip_of, memory_of, not_built, say_signal
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
-from gridstride.programs.errors import BuildFailed, ProgramError
+from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources

@@ -12,8 +12,8 @@ from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.calls.activity import KERNEL_COUNTS, Call, failure
 from gridstride.programs.calls.fat_binary import NoPtx, ptx_of
 from gridstride.programs.calls.peers import MOST
-from gridstride.programs.errors import BuildFailed, ProgramError
 from gridstride.programs.memory_size import memory_size
+from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from gridstride.course.errors import LessonError, NoSuchDay
+from gridstride.course.course_errors import LessonError, NoSuchDay
 from gridstride.course.files.load import read_day
 from gridstride.course.glossary import Term, read_glossary
 from gridstride.course.lesson import Day

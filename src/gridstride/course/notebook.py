@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.files.markdown import Link, for_reader
 from gridstride.course.learner.workspace import prepare_lab
 from gridstride.course.lesson import Day

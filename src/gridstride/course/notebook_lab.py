@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from gridstride.course.content import day
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.labs.lab_judge import Judge, judge_of
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.predictions import measurement, predictions

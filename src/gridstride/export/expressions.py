@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _PLAIN = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}

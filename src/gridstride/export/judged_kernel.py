@@ -8,7 +8,7 @@ from dataclasses import replace
 from gridstride.compiler import CompileError
 from gridstride.device.choice import use
 from gridstride.device.modules.module import cuda
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.operator_signature import ELEMENTS, NUMERIC, OperatorSignature, signature
 from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import Folder, find, problem_names

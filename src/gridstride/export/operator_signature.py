@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from dataclasses import dataclass
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.expressions import solved, unknown_in
 from gridstride.judge.header import KernelFile, Launch
 from gridstride.judge.problem import Parameter, Problem

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.export import cpp_source, python_source
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.judged_kernel import backward_of, compiled, headers
 from gridstride.export.operator_signature import NUMERIC, OperatorSignature, word
 from gridstride.export.wrapped import sentence, table

@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridstride.export.errors import ExportError
+from gridstride.export.export_errors import ExportError
 from gridstride.export.package import Package
-from gridstride.programs.errors import ProgramError
+from gridstride.programs.program_errors import ProgramError
 from gridstride.programs.toolchain.wheels import environment, host_flags, toolchain
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0))

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.run import TIMED_OUT, Ended, signals_for_the_program
 from gridstride.programs.sources import Options
 

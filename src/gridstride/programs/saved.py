@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from gridstride.programs.errors import ProgramError
+from gridstride.programs.program_errors import ProgramError
 from gridstride.programs.run import Built, Settings, run
 from gridstride.programs.toolchain.runtime_library import SONAME
 from gridstride.programs.toolchain.wheels import toolchain

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.progress import Progress
 from gridstride.workbench.jobs import Job, Jobs, Kind, State

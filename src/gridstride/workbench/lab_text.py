@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.labs.source_file import NoSource, read_text
 from gridstride.course.learner.workspace import prepare_lab
 from gridstride.course.lesson import Day

@@ -18,7 +18,7 @@ from nicegui import app as nicegui
 from nicegui import ui
 
 from gridstride.course.content import readable_days
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.labs.source_file import read_bytes
 from gridstride.course.learner.workspace import make_folder, progress_file, workspace
 from gridstride.course.portfolio.site_folder import NAME, PAGE

@@ -215,11 +215,11 @@ def _serve(bench: Bench, request: Mapping[str, Any], replies: TextIO) -> None:
 
 def _words(error: Exception) -> str:
     """What went wrong: a refusal in its own words, anything else with its kind."""
-    from gridstride.course.errors import LessonError
+    from gridstride.course.course_errors import LessonError
     from gridstride.judge.header import HeaderError
     from gridstride.judge.problem import ProblemError
     from gridstride.judge.sandbox.client import CannotJudge
-    from gridstride.programs.errors import ProgramError
+    from gridstride.programs.program_errors import ProgramError
     from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
     own = (LessonError, HeaderError, ProblemError, ProgramError, CannotJudge, OutOfAddressSpace, RacesNotWatched)

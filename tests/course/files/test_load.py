@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import course_folder
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.files.load import read_day
 from gridstride.course.glossary import read_glossary
 from gridstride.course.lesson import Day

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gridstride.course.content import course_folder, day
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.files.load import read_day
 from gridstride.course.files.program_lab_file import problem_of
 from gridstride.course.glossary import read_glossary
@@ -33,8 +33,8 @@ from gridstride.course.labs.program_findings import (
 )
 from gridstride.course.labs.program_lab import ProgramLab
 from gridstride.course.lesson import Day, Lab, PrintedLine
-from gridstride.programs.errors import MissingToolchain
 from gridstride.programs.process.confined import Outcome
+from gridstride.programs.program_errors import MissingToolchain
 from gridstride.programs.run import Ended
 from gridstride.programs.toolchain.wheels import toolchain
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner import database as module
 from gridstride.course.learner.database_identity import APPLICATION_ID
 from gridstride.course.learner.progress import Progress

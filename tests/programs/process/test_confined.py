@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gridstride.judge.sandbox.client import CannotJudge
-from gridstride.programs.errors import BuildFailed
 from gridstride.programs.process.confined import ProgramRoom, _believed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.run import Reported, Settings
 from gridstride.programs.toolchain.wheels import Toolchain
 

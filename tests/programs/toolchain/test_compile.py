@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import BuildFailed, MissingToolchain
+from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, compile_command, dependencies, execute, hint
 from gridstride.programs.toolchain.wheels import Toolchain, toolchain

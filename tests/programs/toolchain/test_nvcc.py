@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, compile_command, execute
 from gridstride.programs.toolchain.nvcc import Plan, Step, carry_out, module_name, planned

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, execute
 from gridstride.programs.toolchain.precompiled import PrecompiledHeaders, end_of_headers, header_words

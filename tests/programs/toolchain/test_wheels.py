@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.programs.errors import MissingToolchain, ProgramError
+from gridstride.programs.program_errors import MissingToolchain, ProgramError
 from gridstride.programs.toolchain import wheels as module
 
 

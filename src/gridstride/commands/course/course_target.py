@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 @contextmanager
 def course_errors() -> Iterator[None]:
     """Inside, what is not there (a day, progress, compilers) or is broken is one message."""
-    from gridstride.course.errors import LessonError, NoSuchDay, ProgressError
+    from gridstride.course.course_errors import LessonError, NoSuchDay, ProgressError
     from gridstride.judge.sandbox.client import CannotJudge
-    from gridstride.programs.errors import MissingToolchain
+    from gridstride.programs.program_errors import MissingToolchain
 
     try:
         yield
@@ -56,7 +56,7 @@ def all_passed(progress: Progress) -> bool:
     takes longer than judging many a lab.
     """
     from gridstride.course.content import day, day_numbers
-    from gridstride.course.errors import LessonError
+    from gridstride.course.course_errors import LessonError
 
     passed = {run.day for run in progress.runs() if run.passed}
     for number in day_numbers():

@@ -96,7 +96,7 @@ def _show_lab(console: Console, day: Day, file: Path, so_far: DayStanding, *, is
 
 def _missing_compilers() -> str:
     """What is to be installed before a whole program can be compiled; empty where nothing is."""
-    from gridstride.programs.errors import ProgramError
+    from gridstride.programs.program_errors import ProgramError
     from gridstride.programs.toolchain.wheels import toolchain
 
     try:

@@ -80,7 +80,7 @@ def _say_what_the_quiz_has_left(day: Day, progress: Progress) -> None:
 def _show_heaviest(day: Day, file: Path) -> None:
     """What the program's heaviest kernel does, from a run of its own behind the verdict."""
     from gridstride.course.labs.program_pictures import NothingToShow, lines
-    from gridstride.programs.errors import BuildFailed
+    from gridstride.programs.program_errors import BuildFailed
 
     try:
         shown = list(lines(day, file))
@@ -130,7 +130,7 @@ def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:
 
 def _record(verdict: LabVerdict, progress: Progress) -> None:
     """Keep the verdict; one that cannot be kept is shown all the same."""
-    from gridstride.course.errors import ProgressError
+    from gridstride.course.course_errors import ProgressError
 
     try:
         progress.record_verdict(verdict)

@@ -13,7 +13,7 @@ from gridstride.commands.stack.model import key_in, needs
 from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
-    from gridstride.serve.load.run import Load
+    from gridstride.serve.load.load_run import Load
 
 _MOST = 10_000_000  # requests
 _CONCURRENCY = 16  # where neither a rate nor a number at a time is asked for
@@ -74,7 +74,7 @@ def _in_order(figures: dict[str, Any]) -> bool:
 
 
 def _one(url: str | None, load: Load) -> dict[str, Any]:
-    from gridstride.serve.load.run import run as run_load
+    from gridstride.serve.load.load_run import run as run_load
 
     if url is None:
         raise WrongUse("which server? gridstride load http://127.0.0.1:8000, or --compare to start one for each policy")
@@ -86,7 +86,7 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
     from gridstride.models.errors import ModelError
     from gridstride.models.find import find
     from gridstride.serve.load import compare
-    from gridstride.serve.load.run import run as run_load
+    from gridstride.serve.load.load_run import run as run_load
 
     if "://" in (model or ""):
         raise WrongUse(f"--compare starts its servers itself, one for each policy: name a model folder, not {model}")
@@ -106,7 +106,7 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
 def _load(options: Options) -> Load:
     from gridstride.serve.load.figures import objectives
     from gridstride.serve.load.lengths import lengths
-    from gridstride.serve.load.run import Load
+    from gridstride.serve.load.load_run import Load
 
     if options.rate is not None and options.concurrency is not None:
         raise WrongUse("--rate sends requests at their times, --concurrency so many at a time: give one of them")

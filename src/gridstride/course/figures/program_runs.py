@@ -17,8 +17,8 @@ _PATIENCE = 60.0  # seconds for a worked program, which takes two on a machine t
 
 def observe(run: ProgramRun) -> Outcome:
     """Run a worked program with counts and modelled times; ValueError where it does not compile or end."""
-    from gridstride.programs.errors import BuildFailed
     from gridstride.programs.process.confined import ProgramRoom
+    from gridstride.programs.program_errors import BuildFailed
     from gridstride.programs.run import Settings
 
     settings = Settings(

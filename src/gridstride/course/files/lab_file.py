@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
 from gridstride.course.files import program_lab_file

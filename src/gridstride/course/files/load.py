@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.files import figure_file, lab_file, markdown, quiz_file
 from gridstride.course.files.strict_toml import Table, parse_table, text_of
 from gridstride.course.glossary import FILE as GLOSSARY

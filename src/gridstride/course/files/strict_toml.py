@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.files.toml_lines import lines_of
 
 T = TypeVar("T")

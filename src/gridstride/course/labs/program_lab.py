@@ -79,7 +79,7 @@ class ProgramLab:
 
     def judge(self, file: Path) -> LabVerdict:
         """The verdict on the file as it is now; OSError where it cannot be read."""
-        from gridstride.programs.errors import BuildFailed
+        from gridstride.programs.program_errors import BuildFailed
 
         began = time.perf_counter()
         text = file.read_text(encoding="utf-8-sig", errors="replace")

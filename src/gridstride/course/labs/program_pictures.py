@@ -20,8 +20,8 @@ from gridstride.judge.report.launches_page import Program, render
 from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.plain import plain
 from gridstride.programs.calls.launch_pictures import MOST
-from gridstride.programs.errors import ProgramError
 from gridstride.programs.process.confined import Outcome
+from gridstride.programs.program_errors import ProgramError
 from gridstride.virtual.chips import chip
 from gridstride.virtual.observe.figures import percent
 

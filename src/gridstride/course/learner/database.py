@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.database_identity import APPLICATION_ID, NotUsable, is_marked, version_of
 from gridstride.course.learner.schema import MIGRATIONS
 from gridstride.course.learner.workspace import VARIABLE, make_folder

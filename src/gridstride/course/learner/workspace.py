@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.lesson import Day
 
 VARIABLE = "GRIDSTRIDE_COURSE"

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gridstride.compiler.cache import DiskCache, shared
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain.libraries import Library, lacking
 from gridstride.programs.toolchain.nvcc import Execute, Plan, Step, carry_out, module_name, planned

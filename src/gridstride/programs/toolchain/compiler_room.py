@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.judge.sandbox import landlock
 from gridstride.judge.sandbox.worker import die_with_parent
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.toolchain.wheels import INCLUDE, LIBRARY_HEADERS, Toolchain, environment, zig_cache
 
 if TYPE_CHECKING:

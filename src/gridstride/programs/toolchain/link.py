@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gridstride.compiler.cache import shared
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.libraries import OWN, lacking
 from gridstride.programs.toolchain.nvcc import Execute

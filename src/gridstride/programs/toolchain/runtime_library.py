@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gridstride.compiler.cache import shared
-from gridstride.programs.errors import BuildFailed
+from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.toolchain.driver_library import (
     DRIVER,
     driver_functions,

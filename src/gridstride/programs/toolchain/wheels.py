@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gridstride.compiler.cache import cache_root
-from gridstride.programs.errors import MissingToolchain, ProgramError
+from gridstride.programs.program_errors import MissingToolchain, ProgramError
 
 INSTALL = "pip install 'gridstride[programs]'"
 INCLUDE = Path(__file__).parent.parent / "include"

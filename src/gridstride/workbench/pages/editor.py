@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from nicegui import ui
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.lesson import Day
 from gridstride.workbench.lab_text import ChangedElsewhere, LabText
 from gridstride.workbench.pages.frame import button, trouble

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from nicegui import ui
 
-from gridstride.course.errors import LessonError, NoSuchDay, ProgressError
+from gridstride.course.course_errors import LessonError, NoSuchDay, ProgressError
 from gridstride.plain import plain
 from gridstride.workbench.gate import SESSION
 from gridstride.workbench.state import Workbench

@@ -6,7 +6,7 @@ import asyncio
 
 from nicegui import ui
 
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.workspace import workspace
 from gridstride.course.portfolio.site_folder import NAME
 from gridstride.workbench.judge_process import JudgeEnded

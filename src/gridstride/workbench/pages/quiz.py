@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from gridstride.course.errors import LessonError, ProgressError
+from gridstride.course.course_errors import LessonError, ProgressError
 from gridstride.course.learner.progress import AnswerRecord
 from gridstride.course.learner.quiz import AnswerError, mark
 from gridstride.course.lesson import LETTERS, Day, Question

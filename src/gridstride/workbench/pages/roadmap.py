@@ -9,7 +9,7 @@ from html import escape
 from nicegui import ui
 
 from gridstride.course.content import DAYS, readable_days
-from gridstride.course.errors import LessonError
+from gridstride.course.course_errors import LessonError
 from gridstride.course.learner.progress import Progress
 from gridstride.course.learner.standing import DayStanding, due_count, next_day, standing, streak
 from gridstride.workbench.pages.frame import trouble

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from gridstride.course.content import readable_days
-from gridstride.course.errors import ProgressError
+from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.predictions import predictions
 from gridstride.course.learner.progress import Progress
 from gridstride.course.learner.standing import next_day

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from gridstride.commands.terminal import WrongUse
-from gridstride.serve.load import client, run
+from gridstride.serve.load import client
+from gridstride.serve.load import load_run as run
 from gridstride.serve.load.errors import LoadError, ServerGone
 from gridstride.serve.load.lengths import lengths
 
