@@ -26,9 +26,10 @@ from gridstride.serve.runner.torch.torch_runner import TorchRunner
 STEPS = 256
 CONTEXT = 384
 SHAPES: dict[str, dict[str, Any]] = {
-    "llama": {}, "qwen2": {}, "qwen3": {}, "mistral": {},
+    "llama": {}, "qwen2": {}, "qwen3": {}, "mistral": {"sliding_window": 32},
     "granite": {"embedding_multiplier": 6.0, "residual_multiplier": 0.5, "attention_multiplier": 0.3},
-    "olmo2": {}, "phi3": {}, "gpt2": {},
+    "olmo2": {}, "phi3": {"sliding_window": 50}, "gpt2": {}, "mixtral": {}, "qwen3_moe": {"mlp_only_layers": [0]},
+    "gemma2": {"sliding_window": 19}, "gemma3_text": {"sliding_window": 33},
 }  # fmt: skip
 assert set(SHAPES) == set(FAMILIES)
 HEAD = tuple(range(1, 41))  # shared by some prompts: whole blocks of it are reused

@@ -39,10 +39,13 @@ def decode_bytes(
 ) -> float:
     """Bytes a decode step must move: each weight once, and keys and values of sequences of `lengths` tokens.
 
-    Of the embedding only one row for each sequence is read; where it is tied it is read whole as the head.
+    Of the embedding only one row for each sequence is read; where it is tied it is read whole as the head. Of a mixture
+    as many experts are read as these tokens can be sent to at most.
     """
     lengths = tuple(lengths)
-    weights = config.parameters(embedding=False) + len(lengths) * config.width
+    mixture = config.experts
+    experts = None if mixture is None else min(mixture.count, mixture.per_token * len(lengths))
+    weights = config.parameters(embedding=False, experts=experts) + len(lengths) * config.width
     written = len(lengths)  # the new token's own
     cached = (sum(lengths) + written) * cache_bytes_per_token(config, cache_bytes)
     return float(weights * weight_bytes + cached)

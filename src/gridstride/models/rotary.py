@@ -10,16 +10,28 @@ from torch import Tensor
 from gridstride.models.config import DecoderConfig, RotaryScaling
 
 
-def tables(config: DecoderConfig) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, each [context, head_width / 2] in fp32."""
-    assert config.rotary_base is not None
+Table = tuple[Tensor, Tensor]
+"""Cosines and sines, each [context, head_width / 2] in fp32."""
+
+
+def tables(config: DecoderConfig) -> dict[str, Table]:
+    """That of the decoder, "", and that of its layers with a window, "window_", where it is another."""
+    if config.rotary_base is None:
+        return {}
+    found = {"": _table(config, config.rotary_base, config.rotary_scaling)}
+    if config.window is not None and config.window.rotary_base is not None:
+        found["window_"] = _table(config, config.window.rotary_base, None)
+    return found
+
+
+def _table(config: DecoderConfig, base: float, scaling: RotaryScaling | None) -> Table:
     exponents = torch.arange(0, config.head_width, 2, dtype=torch.int64).float() / config.head_width
-    frequencies, factor = 1.0 / config.rotary_base**exponents, 1.0
-    if config.rotary_scaling is not None and config.rotary_scaling.kind == "yarn":
-        frequencies = _yarn(frequencies, config.rotary_base, config.rotary_scaling)
-        factor = config.rotary_scaling.attention_factor
-    elif config.rotary_scaling is not None:
-        frequencies = _scaled(frequencies, config.rotary_scaling)
+    frequencies, factor = 1.0 / base**exponents, 1.0
+    if scaling is not None and scaling.kind == "yarn":
+        frequencies = _yarn(frequencies, base, scaling)
+        factor = scaling.attention_factor
+    elif scaling is not None:
+        frequencies = _scaled(frequencies, scaling)
     angles = torch.outer(torch.arange(config.context).float(), frequencies)
     return angles.cos() * factor, angles.sin() * factor
 
