@@ -17,8 +17,9 @@ one matrix for each expert. block sparse: as experts, with Mixtral's own names f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertFields:
-    """The fields of config.json that say how many experts there are (any of them), and how wide each is. `normed`: their
-    shares are divided by their sum; None: `norm_topk_prob` says so.
+    """The fields of config.json that say how many experts there are (any of them), and how wide each is.
+
+    `normed`: the shares of a token's experts are divided by their sum; None: `norm_topk_prob` says so.
     """
 
     count: tuple[str, ...]
@@ -28,8 +29,8 @@ class ExpertFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyFacts:
-    """`switches` are fields of a DecoderConfig that are always so; `flags`, `numbers` and `caps` are those which a field
-    of config.json decides, by that field's name, numbers and caps with their default; null is no cap.
+    """`switches` are fields of a DecoderConfig that are always so; `flags`, `numbers` and `caps` are those which a
+    field of config.json decides, by that field's name, numbers and caps with their default; null is no cap.
 
     `full_every`: None where no token's view is limited; 0 where `sliding_window` limits it in all layers; n where every
     n-th layer has no such limit, if `layer_types` does not say. The rest is what holds where config.json says nothing;

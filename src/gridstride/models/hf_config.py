@@ -119,7 +119,7 @@ def _check_activation(fields: Fields, facts: FamilyFacts) -> None:
 
 
 def _cap(fields: Fields, name: str, default: float | None) -> float | None:
-    if name in fields.values and fields.values[name] is None or name not in fields.values and default is None:
+    if (name in fields.values and fields.values[name] is None) or (name not in fields.values and default is None):
         return None
     return fields.number(name, default)
 

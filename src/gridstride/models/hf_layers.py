@@ -105,7 +105,7 @@ def to_experts(config: DecoderConfig, facts: FamilyFacts) -> dict[str, Any]:
     mixture = config.experts
     if facts.experts is None or mixture is None:
         return {}
-    values = {
+    values: dict[str, Any] = {
         facts.experts.count[0]: mixture.count,
         facts.experts.hidden: mixture.hidden,
         "num_experts_per_tok": mixture.per_token,

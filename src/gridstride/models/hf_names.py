@@ -81,7 +81,7 @@ def place(config: DecoderConfig, name: str, *, bare: bool = False, joined: bool 
 
 
 def parts(name: str, weight: Tensor) -> dict[str, Tensor]:
-    """A decoder's weight by the names of what checkpoints have apart: of experts each one's gate, up and down, as views.
+    """A decoder's weight by the names of what checkpoints have apart: of experts each one's gate, up, down, as views.
 
     `weight` may be on the meta device.
     """

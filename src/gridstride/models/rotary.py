@@ -9,7 +9,6 @@ from torch import Tensor
 
 from gridstride.models.config import DecoderConfig, RotaryScaling
 
-
 Table = tuple[Tensor, Tensor]
 """Cosines and sines, each [context, head_width / 2] in fp32."""
 
