@@ -16,7 +16,7 @@ _KINDS = "supported are default, linear, dynamic, llama3, yarn"
 def rotary(fields: Fields, facts: FamilyFacts) -> tuple[float, RotaryScaling | None]:
     """Base and scaling, in a family whose layers differ those of layers without a window."""
     rope = fields.object("rope_parameters") or fields.object("rope_scaling")
-    if rope is not None and facts.window_base is not None and _FULL in rope.values:
+    if rope is not None and facts.window_base is not None and {_FULL, _WINDOWED} & rope.values.keys():
         rope = rope.object(_FULL)
     for each in (fields, *([rope] if rope else [])):
         if each.number("partial_rotary_factor", 1.0) != 1.0:
