@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,8 @@ QWEN3_MOE = LLAMA | {
 GEMMA2 = LLAMA | {"architectures": ["Gemma2ForCausalLM"], "sliding_window": 24}
 GEMMA3 = LLAMA | {"architectures": ["Gemma3ForCausalLM"], "sliding_window": 24}
 GPT2: dict[str, Any] = {"architectures": ["GPT2LMHeadModel"], **SMALL_GPT2}
+LONGROPE = {"type": "longrope", "short_factor": [1.0, 1.0, 1.5, 2.0], "long_factor": [1, 2, 3, 4]}
+FIRST = {"original_max_position_embeddings": 16}
 LLAMA3 = {
     "factor": 8,
     "low_freq_factor": 1,
@@ -132,6 +135,20 @@ def test_a_dynamic_scaling_changes_nothing_within_the_context() -> None:
     assert from_hf(LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 2}}) == from_hf(LLAMA)
 
 
+def test_longrope_is_read_by_all_its_names_and_knows_its_first_context() -> None:
+    found = [
+        from_hf(PHI3 | {"rope_scaling": LONGROPE | {"type": name}, **FIRST}) for name in ("longrope", "su", "yarn")
+    ]
+    assert found[0] == found[1] == found[2]
+    scaling = found[0].rotary_scaling
+    assert scaling is not None
+    assert (scaling.kind, scaling.original_context, scaling.factor) == ("longrope", 16, 4.0)
+    assert scaling.attention_factor == pytest.approx(math.sqrt(1.5))  # log 4 / log 16
+    assert found[0].stretched
+    assert not replace(found[0], context=16).stretched
+    assert from_hf(to_hf(found[0])) == found[0]
+
+
 def test_scaling_that_is_none_is_none() -> None:
     assert from_hf(LLAMA | {"rope_scaling": None}).rotary_scaling is None
     assert from_hf(LLAMA | {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}).rotary_scaling is None
@@ -163,13 +180,18 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (LLAMA, {"rope_scaling": "linear"}, "rope_scaling is .*an object"),
     (LLAMA, {"rope_scaling": {"type": "linear"}}, "rope_scaling: factor is missing"),
     (LLAMA, {"rope_scaling": {"type": "linear", "factor": 0.5}}, "factor is 0.5"),
-    (LLAMA, {"rope_scaling": {"type": "longrope", "factor": 2}}, 'type is "longrope": supported are default, linear'),
+    (LLAMA, {"rope_scaling": {"type": "su", "factor": 2}}, 'type is "su": supported are default, linear'),
+    (LLAMA, {"rope_scaling": {"type": "longrope", "factor": 2}}, "short_factor is missing"),
+    (PHI3, {"rope_scaling": {"type": "yarn", "factor": 2}}, "short_factor is missing"),
+    (PHI3, {"rope_scaling": LONGROPE | {"long_factor": [1, 2, 3]}}, "rotary_scaling .long_factor. has 3 numbers: 4"),
+    (PHI3, {"rope_scaling": LONGROPE | {"short_factor": [1, 0, 1, 1]}}, "rotary_scaling .short_factor. has .* above 0"),
+    (PHI3, {"rope_scaling": LONGROPE | {"short_factor": 2}}, "short_factor is 2: a list"),
+    (PHI3, {"rope_scaling": LONGROPE, "original_max_position_embeddings": 1}, "at least 2"),
     (LLAMA, {"rope_scaling": {"type": "dynamic"}}, "rope_scaling: factor is missing"),
     (LLAMA, {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters: factor is missing"),
     (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "mscale": 0.7}}, "mscale is 0.7"),
     (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "truncate": False}}, "truncate is false"),
     (LLAMA, {"rope_parameters": {"rope_type": "yarn", "factor": 2, "beta_slow": 40}}, "beta_slow is 40"),
-    (PHI3, {"rope_scaling": {"type": "yarn", "factor": 2}}, "rope_scaling is .*yarn"),
     (PHI3, {"sliding_window": -1}, "sliding_window is -1"),
     (GRANITE, {"logits_scaling": 0}, "logit_divisor .* is 0"),
     (GRANITE, {"residual_multiplier": "1"}, "residual_multiplier is"),

@@ -29,6 +29,9 @@ GRANITE = {
     "embedding_multiplier": 12.0, "residual_multiplier": 0.22, "attention_multiplier": 0.3, "logits_scaling": 8.0,
     "attention_bias": True, "mlp_bias": True,
 }  # fmt: skip
+WAVES = {"short_factor": [1.0, 1.1, 1.5, 2.0], "long_factor": [1.0, 2.0, 5.0, 9.0]}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 20, **WAVES}
+LONG = {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}
 GEMMAS = ("gemma2", "gemma3_text")
 GEMMA3 = {
     "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
@@ -60,6 +63,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "yarn": ("qwen2", {"rope_parameters": YARN}),
     "yarn with its own factor": ("llama", {"rope_parameters": YARN | {"attention_factor": 1.5, "beta_fast": 8.0}}),
     "dynamic rotary": ("llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
+    "phi3 long": ("phi3", LONG),
+    "phi3 within its first context": ("phi3", LONG | {"original_max_position_embeddings": 48}),
+    "longrope with its own factor": ("llama", {"rope_parameters": LONGROPE | {"attention_factor": 1.5}}),
     "mistral beyond its window": ("mistral", {"sliding_window": 7}),
     "phi3 beyond its window": ("phi3", {"sliding_window": 20}),
     "mixtral": ("mixtral", {}),

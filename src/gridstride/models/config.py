@@ -17,14 +17,16 @@ Family = Literal[
 class RotaryScaling:
     """How rotary frequencies are stretched beyond the length a model was first trained at."""
 
-    kind: Literal["linear", "llama3", "yarn"]
+    kind: Literal["linear", "llama3", "yarn", "longrope"]
     factor: float
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     original_context: int = 8192
     beta_fast: float = 32.0  # YaRN: turns within the first context above which a frequency is kept
     beta_slow: float = 1.0  # and below which it is stretched
-    attention_factor: float = 1.0  # YaRN: of cosines and sines
+    attention_factor: float = 1.0  # YaRN, LongRoPE: of cosines and sines
+    short_factors: tuple[float, ...] = ()  # LongRoPE: of each wave, in sequences within the first context
+    long_factors: tuple[float, ...] = ()  # and in longer ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,12 @@ class DecoderConfig:
             return self.attention_scale
         return float((self.head_width if self.query_scalar is None else self.query_scalar) ** -0.5)
 
+    @property
+    def stretched(self) -> bool:
+        """Whether sequences can be longer than the first context of LongRoPE, which turns them by other factors."""
+        scaling = self.rotary_scaling
+        return scaling is not None and scaling.kind == "longrope" and self.context > scaling.original_context
+
     def window_of(self, layer: int) -> int | None:
         """How many positions a token of this layer sees; None: all before it."""
         windowed = self.window is not None and self.window.size < self.context and layer not in self.window.full
@@ -151,6 +159,13 @@ def _check(config: DecoderConfig) -> None:
         raise ModelError(f"head_width {config.head_width} [head_dim] is odd: rotary positions turn pairs")
     if config.rotary_base is not None and config.rotary_base <= 0:
         raise ModelError(f"rotary_base {config.rotary_base} [rope_theta] is not above 0")
+    scaling = config.rotary_scaling
+    if scaling is not None and scaling.kind == "longrope":
+        for name, factors in (("short_factor", scaling.short_factors), ("long_factor", scaling.long_factors)):
+            if len(factors) != config.head_width // 2 or min(factors, default=0.0) <= 0:
+                raise ModelError(
+                    f"rotary_scaling [{name}] has {len(factors)} numbers: {config.head_width // 2} above 0 are needed"
+                )
     if config.logit_divisor == 0:
         raise ModelError("logit_divisor [logits_scaling] is 0: logits are divided by it")
     _check_gemma(config)

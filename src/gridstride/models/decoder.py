@@ -201,6 +201,10 @@ class Decoder(nn.Module):
     sin: Tensor
     window_cos: Tensor  # of layers with a window, where these have a base of their own
     window_sin: Tensor
+    long_cos: Tensor  # of sequences beyond LongRoPE's first context
+    long_sin: Tensor
+    always_long = False
+    """Whether LongRoPE's factors of long sequences hold for short ones, too: keys in a cache are turned once."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
@@ -229,7 +233,8 @@ class Decoder(nn.Module):
         if self.embed_positions is not None:
             x = x + self.embed_positions(positions)
         else:
-            turn = turn_in_window = self.cos[positions], self.sin[positions]
+            cos, sin = self.tables(long=self.config.stretched and (self.always_long or self._beyond(positions)))
+            turn = turn_in_window = cos[positions], sin[positions]
         window = self.config.window
         if window is not None and window.rotary_base is not None:
             turn_in_window = self.window_cos[positions], self.window_sin[positions]
@@ -237,6 +242,15 @@ class Decoder(nn.Module):
             full = window is None or number in window.full
             x = layer(x, turn if full else turn_in_window, attend)
         return self.norm(x)
+
+    def tables(self, *, long: bool) -> tuple[Tensor, Tensor]:
+        """Cosines and sines [context, head_width / 2], of long sequences or of others."""
+        return (self.long_cos, self.long_sin) if long else (self.cos, self.sin)
+
+    def _beyond(self, positions: Tensor) -> bool:
+        """As transformers decides: one long sequence of a batch is enough."""
+        assert self.config.rotary_scaling is not None
+        return int(positions.max()) >= self.config.rotary_scaling.original_context
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         x: Tensor = self.embed_tokens(tokens)

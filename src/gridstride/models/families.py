@@ -34,7 +34,8 @@ class FamilyFacts:
 
     `full_every`: None where no token's view is limited; 0 where `sliding_window` limits it in all layers; n where every
     n-th layer has no such limit, if `layer_types` does not say. The rest is what holds where config.json says nothing;
-    `head_width` None: width / heads; `query_scalar` and `window_base` None: there is no such field.
+    `head_width` None: width / heads; `query_scalar` and `window_base` None: there is no such field. `longrope_names`:
+    what the family calls the scaling `longrope` beside that.
     """
 
     architecture: str
@@ -51,6 +52,7 @@ class FamilyFacts:
     tied: bool
     rotary_base: float
     window_base: float | None
+    longrope_names: tuple[str, ...]
 
 
 _GRANITE = {
@@ -75,61 +77,63 @@ FAMILIES: dict[Family, FamilyFacts] = {
     "llama": FamilyFacts(
         architecture="LlamaForCausalLM", naming="plain", switches={}, flags=_ALL_BIASES, numbers={}, caps={},
         experts=None, full_every=None, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False, rotary_base=1e4,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "qwen2": FamilyFacts(
         architecture="Qwen2ForCausalLM", naming="plain", switches={"qkv_bias": True}, flags={}, numbers={}, caps={},
         experts=None, full_every=None, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False, rotary_base=1e4,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "qwen3": FamilyFacts(
         architecture="Qwen3ForCausalLM", naming="plain", switches={"head_norm": True}, flags=_BIASES, numbers={},
         caps={}, experts=None, full_every=None, head_width=128, query_scalar=None, norm_eps=1e-6, tied=False,
-        rotary_base=1e4, window_base=None,
+        rotary_base=1e4, window_base=None, longrope_names=(),
     ),
     "mistral": FamilyFacts(
         architecture="MistralForCausalLM", naming="plain", switches={}, flags={}, numbers={}, caps={}, experts=None,
-        full_every=0, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False, rotary_base=1e4, window_base=None,
+        full_every=0, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False, rotary_base=1e4,
+        window_base=None, longrope_names=(),
     ),
     "granite": FamilyFacts(
         architecture="GraniteForCausalLM", naming="plain", switches={}, flags=_ALL_BIASES, numbers=_GRANITE, caps={},
         experts=None, full_every=None, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False, rotary_base=1e4,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "olmo2": FamilyFacts(
         architecture="Olmo2ForCausalLM", naming="norms after", switches={"norm_after": True, "joint_norm": True},
         flags=_BIASES, numbers={}, caps={}, experts=None, full_every=None, head_width=None, query_scalar=None,
-        norm_eps=1e-5, tied=False, rotary_base=1e4, window_base=None,
+        norm_eps=1e-5, tied=False, rotary_base=1e4, window_base=None, longrope_names=(),
     ),
     "phi3": FamilyFacts(
         architecture="Phi3ForCausalLM", naming="fused", switches={}, flags={}, numbers={}, caps={}, experts=None,
-        full_every=0, head_width=None, query_scalar=None, norm_eps=1e-5, tied=False, rotary_base=1e4, window_base=None,
+        full_every=0, head_width=None, query_scalar=None, norm_eps=1e-5, tied=False, rotary_base=1e4,
+        window_base=None, longrope_names=("su", "yarn"),
     ),
     "gpt2": FamilyFacts(
         architecture="GPT2LMHeadModel", naming="conv1d", switches=_GPT2, flags={}, numbers={}, caps={}, experts=None,
         full_every=None, head_width=None, query_scalar=None, norm_eps=1e-5, tied=True, rotary_base=1e4,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "mixtral": FamilyFacts(
         architecture="MixtralForCausalLM", naming="block sparse", switches={}, flags={}, numbers={}, caps={},
         experts=_MIXTRAL, full_every=0, head_width=None, query_scalar=None, norm_eps=1e-5, tied=False, rotary_base=1e6,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "qwen3_moe": FamilyFacts(
         architecture="Qwen3MoeForCausalLM", naming="experts", switches={"head_norm": True}, flags=_BIASES, numbers={},
         caps={}, experts=_QWEN3_MOE, full_every=None, head_width=None, query_scalar=None, norm_eps=1e-6, tied=False,
-        rotary_base=1e4, window_base=None,
+        rotary_base=1e4, window_base=None, longrope_names=(),
     ),
     "gemma2": FamilyFacts(
         architecture="Gemma2ForCausalLM", naming="plain", switches=_GEMMA, flags=_BIASES, numbers={},
         caps={"attn_logit_softcapping": ("attention_cap", 50.0), "final_logit_softcapping": ("logit_cap", 30.0)},
         experts=None, full_every=2, head_width=256, query_scalar=256, norm_eps=1e-6, tied=True, rotary_base=1e4,
-        window_base=None,
+        window_base=None, longrope_names=(),
     ),
     "gemma3_text": FamilyFacts(
         architecture="Gemma3ForCausalLM", naming="plain", switches={**_GEMMA, "head_norm": True}, flags=_BIASES,
         numbers={}, caps={"final_logit_softcapping": ("logit_cap", None)}, experts=None, full_every=6, head_width=256,
-        query_scalar=256, norm_eps=1e-6, tied=True, rotary_base=1e6, window_base=1e4,
+        query_scalar=256, norm_eps=1e-6, tied=True, rotary_base=1e6, window_base=1e4, longrope_names=(),
     ),
 }  # fmt: skip
 if set(FAMILIES) != set(get_args(Family)):

@@ -81,8 +81,6 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
     facts, context = FAMILIES[family], fields.integer("max_position_embeddings")
     _check_activation(fields, facts)
     base, scaling = rotary(fields, facts)
-    if scaling is not None and scaling.kind == "yarn" and family == "phi3":  # what it calls so is its own longrope
-        raise fields.wrong("rope_scaling", "supported are default, linear, llama3")
     own: dict[str, Any] = {name: fields.flag(said, False) for said, names in facts.flags.items() for name in names}
     own |= {name: fields.number(said, default) for said, (name, default) in facts.numbers.items()}
     own |= {name: _cap(fields, said, default) for said, (name, default) in facts.caps.items()}
@@ -157,7 +155,15 @@ def _to_llama_like(config: DecoderConfig) -> dict[str, Any]:
         "tie_word_embeddings": config.tied,
         "use_sliding_window": False,
         **to_window(config, facts),
+        **_to_original(config),
         **to_experts(config, facts),
         **({} if facts.query_scalar is None else {"query_pre_attn_scalar": config.query_scalar}),
         **{said: getattr(config, name) for said, (name, _) in (*facts.numbers.items(), *facts.caps.items())},
     }
+
+
+def _to_original(config: DecoderConfig) -> dict[str, Any]:
+    """Phi-3 has the first context beside its scaling, and believes that place alone."""
+    scaling = config.rotary_scaling
+    longrope = scaling is not None and scaling.kind == "longrope"
+    return {"original_max_position_embeddings": scaling.original_context} if scaling is not None and longrope else {}

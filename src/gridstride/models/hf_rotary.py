@@ -7,10 +7,10 @@ from typing import Any
 from gridstride.models.config import RotaryScaling
 from gridstride.models.families import FamilyFacts
 from gridstride.models.fields import Fields
-from gridstride.models.rotary import yarn_attention
+from gridstride.models.rotary import longrope_attention, yarn_attention
 
 _FULL, _WINDOWED = "full_attention", "sliding_attention"
-_KINDS = "supported are default, linear, dynamic, llama3, yarn"
+_KINDS = "supported are default, linear, dynamic, llama3, yarn, longrope"
 
 
 def rotary(fields: Fields, facts: FamilyFacts) -> tuple[float, RotaryScaling | None]:
@@ -30,7 +30,7 @@ def rotary(fields: Fields, facts: FamilyFacts) -> tuple[float, RotaryScaling | N
     for name, value in rope.values.items():
         if isinstance(value, dict):
             raise rope.wrong(name, "positions of their own for some layers are not supported")
-    return inner, _scaling(rope, fields.integer("max_position_embeddings"))
+    return inner, _scaling(rope, fields, longrope=("longrope", *facts.longrope_names))
 
 
 def window_base(fields: Fields, facts: FamilyFacts) -> float | None:
@@ -46,13 +46,15 @@ def window_base(fields: Fields, facts: FamilyFacts) -> float | None:
     return inner.number("rope_theta", facts.window_base)
 
 
-def _scaling(rope: Fields, context: int) -> RotaryScaling | None:
-    kind = rope.word("rope_type", rope.word("type", "default"))
+def _scaling(rope: Fields, fields: Fields, *, longrope: tuple[str, ...]) -> RotaryScaling | None:
+    context, kind = fields.integer("max_position_embeddings"), rope.word("rope_type", rope.word("type", "default"))
     if kind == "default":
         return None
     if kind == "dynamic":  # it changes positions beyond the context alone
         _factor(rope)
         return None
+    if kind in longrope:
+        return _longrope(rope, fields, context)
     if kind == "yarn":
         return _yarn(rope, context)
     if kind == "linear":
@@ -102,6 +104,22 @@ def _yarn(rope: Fields, context: int) -> RotaryScaling:
     )
 
 
+def _longrope(rope: Fields, fields: Fields, context: int) -> RotaryScaling:
+    inner = rope.integer("original_max_position_embeddings", context)
+    original = fields.integer("original_max_position_embeddings", inner)
+    if original < 2:
+        raise fields.wrong("original_max_position_embeddings", "at least 2 is needed")
+    factor = rope.number("factor", context / original)
+    return RotaryScaling(
+        kind="longrope",
+        factor=factor,
+        original_context=original,
+        attention_factor=rope.number("attention_factor", longrope_attention(factor, original)),
+        short_factors=rope.numbers("short_factor"),
+        long_factors=rope.numbers("long_factor"),
+    )
+
+
 def to_scaling(scaling: RotaryScaling) -> dict[str, Any]:
     """The older rope_scaling, which transformers 5 reads too."""
     values: dict[str, Any] = {"rope_type": scaling.kind, "factor": scaling.factor}
@@ -111,6 +129,10 @@ def to_scaling(scaling: RotaryScaling) -> dict[str, Any]:
         values["original_max_position_embeddings"] = scaling.original_context
     if scaling.kind == "yarn":
         values["beta_fast"], values["beta_slow"] = scaling.beta_fast, scaling.beta_slow
+        values["attention_factor"] = scaling.attention_factor
+        values["original_max_position_embeddings"] = scaling.original_context
+    if scaling.kind == "longrope":
+        values["short_factor"], values["long_factor"] = list(scaling.short_factors), list(scaling.long_factors)
         values["attention_factor"] = scaling.attention_factor
         values["original_max_position_embeddings"] = scaling.original_context
     return values

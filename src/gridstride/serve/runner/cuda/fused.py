@@ -81,7 +81,7 @@ class FusedDecoder:
         self.config = decoder.config
         self.embedding, self.head = decoder.embed_tokens.weight.detach(), decoder.lm_head.weight.detach()
         self.norm = decoder.norm.weight.detach()
-        self.cosine, self.sine = decoder.cos.float().contiguous(), decoder.sin.float().contiguous()
+        self.cosine, self.sine = (table.float().contiguous() for table in decoder.tables(long=self.config.stretched))
         self.layers = [_fused(layer) for layer in decoder.layers]
 
     @property
