@@ -92,6 +92,15 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2 inner": ("gpt2", {"n_inner": 40, "layer_norm_epsilon": 1e-3}),
 }
 
+SAVED: list[tuple[str, dict[str, Any]]] = [
+    CASES[name]
+    for name in (
+        *("mistral beyond its window", "qwen3 moe but one layer", "qwen3 moe normed", "gemma2 without caps"),
+        *("gemma2 no window", "gemma3 usual layers", "gemma3 stretched", "gemma3 all windows", "phi3 long"),
+    )
+]
+"""Of which saving must say more than a family's sizes."""
+
 
 def difference(path: Path, family: str, length: int = 48, **changes: Any) -> float:
     """The largest difference of logits between theirs and ours from the same folder."""
@@ -149,10 +158,12 @@ def test_logits_are_equal_at_odd_sizes(
     assert difference(tmp_path, family, length=9, **changes) < 1e-4
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "changes"), [(family, {}) for family in FAMILIES] + SAVED)
 @pytest.mark.parametrize("shard_bytes", [10**9, 3000])
-def test_transformers_reads_what_we_save(family: str, shard_bytes: int, tmp_path: Path) -> None:
-    make(family).save_pretrained(tmp_path / "theirs")
+def test_transformers_reads_what_we_save(
+    family: str, changes: dict[str, Any], shard_bytes: int, tmp_path: Path
+) -> None:
+    make(family, **changes).save_pretrained(tmp_path / "theirs")
     ours = folder.load(tmp_path / "theirs")
     folder.save(ours, tmp_path / "ours", shard_bytes=shard_bytes)
     assert (len(list((tmp_path / "ours").glob("*.safetensors"))) > 1) == (shard_bytes == 3000)

@@ -48,6 +48,15 @@ def test_the_fused_kernels_refuse_experts_and_windows_that_the_context_passes() 
     assert "gated by silu" in unsupported(gelu, torch.float32)
 
 
+def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    fits = replace(CONFIG, head_width=64)
+    assert build._fused(fits, torch.float32)
+    assert capsys.readouterr().err == ""
+    assert not build._fused(replace(fits, window=Window(size=5)), torch.float32)
+    said = capsys.readouterr().err
+    assert said.startswith("PyTorch's operations run this model, which is slower: sliding_window 5: ")
+
+
 def test_memory_for_less_than_a_block_is_refused() -> None:
     with pytest.raises(ModelError, match=f"{TOKEN * 8 - 1} bytes are too few.*one block of 8 tokens takes {TOKEN * 8}"):
         build.blocks_in(TOKEN * 8 - 1, CONFIG, block_size=8, element=4)
