@@ -106,7 +106,13 @@ def test_prompts_in_small_chunks_among_decoding_sequences(family: str) -> None:
     assert engine.stats().prefix_hits == 0
 
 
-@pytest.mark.parametrize(("family", "reuse"), [("llama", True), ("qwen2", False), ("qwen3", True), ("gpt2", False)])
+@pytest.mark.parametrize(
+    ("family", "reuse"),
+    [
+        *(("llama", True), ("qwen2", False), ("qwen3", True), ("gpt2", False)),
+        *(("mixtral", True), ("gemma3_text", False)),
+    ],
+)
 def test_under_preemption(family: str, reuse: bool) -> None:
     wanted = case(family)
     said, engine = serve(

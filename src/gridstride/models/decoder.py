@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from gridstride.models import ops, rotary
 from gridstride.models.config import DecoderConfig
 from gridstride.models.experts import MixtureOfExperts
+from gridstride.models.norms import norm_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +51,6 @@ def packed(segments: Tensor) -> Attend:
         return ops.causal_attention(q, k, v, seen, window=which.window, cap=which.cap)
 
     return attend
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, width: int, eps: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-        self.eps = eps
-
-    def forward(self, x: Tensor) -> Tensor:
-        return ops.rms_norm(x, self.weight, self.eps)
-
-
-class OffsetRMSNorm(RMSNorm):
-    """An RMS norm that multiplies with 1 + weight, as Gemma has it."""
-
-    def __init__(self, width: int, eps: float) -> None:
-        super().__init__(width, eps)
-        nn.init.zeros_(self.weight)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return ops.offset_rms_norm(x, self.weight, self.eps)
-
-
-class LayerNorm(RMSNorm):
-    def __init__(self, width: int, eps: float) -> None:
-        super().__init__(width, eps)
-        self.bias = nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return ops.layer_norm(x, self.weight, self.bias, self.eps)
-
-
-def norm_class(config: DecoderConfig) -> type[RMSNorm]:
-    """The norms of this decoder."""
-    if config.norm == "layer":
-        return LayerNorm
-    return OffsetRMSNorm if config.unit_offset else RMSNorm
 
 
 class Attention(nn.Module):

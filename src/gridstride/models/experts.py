@@ -52,7 +52,8 @@ class MixtureOfExperts(nn.Module):
             shares = shares / shares.sum(dim=-1, keepdim=True)
         flat = chosen.flatten()
         order = flat.argsort(stable=True)
-        counts = torch.bincount(flat, minlength=self.router.out_features)
+        # bincount would wait for the device to learn how many there are.
+        counts = flat.new_zeros(self.router.out_features).scatter_add_(0, flat, torch.ones_like(flat))
         out = self.experts(tokens[order // self.per_token], counts)
         # Back to where they came from and summed there: adding rows in place has no fixed order on a GPU.
         back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))

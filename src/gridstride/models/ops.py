@@ -92,10 +92,12 @@ def masked_attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, *, ca
         grouped = k.shape[1] != q.shape[1]
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=grouped)
     assert seen is not None
-    k, v = (each.repeat_interleave(q.shape[1] // each.shape[1], dim=1) for each in (k, v))
-    scores = cap * torch.tanh(q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 / cap))
-    shares = scores.float().masked_fill(~seen, -torch.inf).softmax(dim=-1)
-    return shares.to(v.dtype) @ v
+    group = q.shape[1] // k.shape[1]
+    rows = q.unflatten(1, (-1, group)).flatten(2, 3)  # heads that share keys stand where tokens would: no key is copied
+    scores = cap * torch.tanh(rows @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 / cap))
+    apart = scores.float().unflatten(2, (group, -1)).masked_fill(~seen.unsqueeze(-3), -torch.inf)
+    out = apart.softmax(dim=-1).to(v.dtype).flatten(2, 3) @ v
+    return out.unflatten(2, (group, -1)).flatten(1, 2)
 
 
 def _grouped(rows: Tensor, weights: Tensor) -> bool:
