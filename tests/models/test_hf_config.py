@@ -120,6 +120,48 @@ def test_both_forms_of_gemma_3s_two_bases_mean_the_same() -> None:
     assert bases == [(5e5, 5e3), (1e6, 1e4)]
 
 
+HUB: dict[str, tuple[dict[str, Any], float, float]] = {
+    "mixtral-8x7b": ({
+        "architectures": ["MixtralForCausalLM"], "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+        "max_position_embeddings": 32768, "num_attention_heads": 32, "num_experts_per_tok": 2, "num_hidden_layers": 32,
+        "num_key_value_heads": 8, "num_local_experts": 8, "output_router_logits": False, "rms_norm_eps": 1e-5,
+        "rope_theta": 1e6, "router_aux_loss_coef": 0.02, "sliding_window": None, "vocab_size": 32000,
+    }, 46.7e9, 12.7e9),
+    "qwen3-30b-a3b": ({
+        "architectures": ["Qwen3MoeForCausalLM"], "attention_bias": False, "decoder_sparse_step": 1, "head_dim": 128,
+        "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 40960,
+        "max_window_layers": 48, "mlp_only_layers": [], "moe_intermediate_size": 768, "norm_topk_prob": True,
+        "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48,
+        "num_key_value_heads": 4, "rms_norm_eps": 1e-6, "rope_scaling": None, "rope_theta": 1e6,
+        "sliding_window": None, "tie_word_embeddings": False, "use_sliding_window": False, "vocab_size": 151936,
+    }, 30.5e9, 3.0e9),
+    "gemma-2-2b": ({
+        "architectures": ["Gemma2ForCausalLM"], "attention_bias": False, "attn_logit_softcapping": 50.0,
+        "final_logit_softcapping": 30.0, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
+        "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304, "intermediate_size": 9216,
+        "max_position_embeddings": 8192, "num_attention_heads": 8, "num_hidden_layers": 26, "num_key_value_heads": 4,
+        "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-6, "rope_theta": 1e4, "sliding_window": 4096,
+        "vocab_size": 256000,
+    }, 2.61e9, 2.61e9),
+    "gemma-3-1b": ({
+        "architectures": ["Gemma3ForCausalLM"], "attention_bias": False, "attn_logit_softcapping": None,
+        "final_logit_softcapping": None, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+        "hidden_size": 1152, "intermediate_size": 6912, "max_position_embeddings": 32768, "model_type": "gemma3_text",
+        "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1, "query_pre_attn_scalar": 256,
+        "rms_norm_eps": 1e-6, "rope_local_base_freq": 10000, "rope_scaling": None, "rope_theta": 1000000,
+        "sliding_window": 512, "sliding_window_pattern": 6, "vocab_size": 262144,
+    }, 1.0e9, 1.0e9),
+}  # fmt: skip
+"""Fields as the makers' folders on the Hub have them; all weights, and those that a token is multiplied with."""
+
+
+@pytest.mark.parametrize(("values", "weights", "active"), HUB.values(), ids=HUB.keys())
+def test_configurations_of_the_hub_are_read(values: dict[str, Any], weights: float, active: float) -> None:
+    config = from_hf(values)
+    assert config.parameters() == pytest.approx(weights, rel=0.01)
+    assert config.parameters(embedding=False) == pytest.approx(active, rel=0.02)
+
+
 def test_experts_are_read() -> None:
     mixtral, qwen = from_hf(MIXTRAL).experts, from_hf(QWEN3_MOE).experts
     assert mixtral == Experts(count=5, per_token=2, hidden=48, normed=True)
@@ -213,6 +255,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (MIXTRAL, {"num_experts_per_tok": 6}, "num_experts_per_tok is 6: there are 5 experts"),
     (MIXTRAL, {"sliding_window": 0}, "sliding_window is 0"),
     (QWEN3_MOE, {"num_experts": 0}, "num_experts is 0"),
+    (QWEN3_MOE, {"num_local_experts": 5}, "num_local_experts is 5: num_experts is 6"),
     (QWEN3_MOE, {"num_experts_per_tok": 7}, "num_experts_per_tok is 7: there are 6 experts"),
     (QWEN3_MOE, {"moe_intermediate_size": None}, "moe_intermediate_size is missing"),
     (QWEN3_MOE, {"mlp_only_layers": [2]}, "mlp_only_layers is .*from 0 to 1"),

@@ -15,7 +15,7 @@ from torch.distributed.checkpoint import FileSystemReader
 
 from gridstride.models import adapter
 from gridstride.models import folder as models
-from gridstride.models.config import Experts
+from gridstride.models.config import Experts, Window
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.experts import balance_loss, router_logits
@@ -254,10 +254,18 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, changes: tuple[str, .
 EXPERTS = Experts(count=4, per_token=2, hidden=24, normed=True)
 
 
+GEMMA = {
+    "norm_around": True, "unit_offset": True, "scaled_embedding": True, "activation": "gelu_tanh_gated", "tied": True,
+    "query_scalar": 8, "attention_cap": 50.0, "logit_cap": 30.0, "window": Window(size=16, full=(1,)),
+}  # fmt: skip
+TUNED: dict[str, dict[str, Any]] = {"qwen3_moe": {"head_norm": True, "experts": EXPERTS}, "gemma2": GEMMA}
+
+
+@pytest.mark.parametrize("family", TUNED)
 @pytest.mark.parametrize("method", ["full", "lora"])
-def test_mixtures_of_experts_are_tuned(tmp_path: Path, method: str) -> None:
+def test_experts_windows_and_caps_are_tuned(tmp_path: Path, method: str, family: str) -> None:
     config(tmp_path)
-    write_base(tmp_path / "base", family="qwen3_moe", head_norm=True, experts=EXPERTS)
+    write_base(tmp_path / "base", family=family, **TUNED[family])
     rate = 0.005 if method == "full" else 0.02
     made, show = trainer(tmp_path, "run.steps=15", f"tune.method={method}", f"optimiser.lr={rate}"), Show()
     run(made, show)

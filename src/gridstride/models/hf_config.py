@@ -81,11 +81,6 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
     facts, context = FAMILIES[family], fields.integer("max_position_embeddings")
     _check_activation(fields, facts)
     base, scaling = rotary(fields, facts)
-    own: dict[str, Any] = {name: fields.flag(said, False) for said, names in facts.flags.items() for name in names}
-    own |= {name: fields.number(said, default) for said, (name, default) in facts.numbers.items()}
-    own |= {name: _cap(fields, said, default) for said, (name, default) in facts.caps.items()}
-    if facts.query_scalar is not None:
-        own["query_scalar"] = fields.integer("query_pre_attn_scalar", facts.query_scalar)
     return DecoderConfig(
         family=family,
         vocabulary=fields.integer("vocab_size"),
@@ -102,9 +97,19 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
         tied=fields.flag("tie_word_embeddings", facts.tied),
         window=window(fields, facts),
         experts=experts(fields, facts),
-        **own,
+        **_own(fields, facts),
         **facts.switches,
     )
+
+
+def _own(fields: Fields, facts: FamilyFacts) -> dict[str, Any]:
+    """What the family's own fields decide."""
+    own: dict[str, Any] = {name: fields.flag(said, False) for said, names in facts.flags.items() for name in names}
+    own |= {name: fields.number(said, default) for said, (name, default) in facts.numbers.items()}
+    own |= {name: _cap(fields, said, default) for said, (name, default) in facts.caps.items()}
+    if facts.query_scalar is not None:
+        own["query_scalar"] = fields.integer("query_pre_attn_scalar", facts.query_scalar)
+    return own
 
 
 def _check_activation(fields: Fields, facts: FamilyFacts) -> None:

@@ -40,8 +40,7 @@ def experts(fields: Fields, facts: FamilyFacts) -> Experts | None:
             if fields.values.get(name):
                 raise fields.wrong(name, "mixtures of experts are supported in Mixtral and Qwen3-MoE alone")
         return None
-    names = [name for name in facts.experts.count if fields.values.get(name) is not None]
-    count, per_token = fields.integer((*names, facts.experts.count[0])[0]), fields.integer("num_experts_per_tok")
+    count, per_token = _count(fields, facts.experts.count), fields.integer("num_experts_per_tok")
     if per_token > count:
         raise fields.wrong("num_experts_per_tok", f"there are {count} experts")
     normed = facts.experts.normed
@@ -52,6 +51,16 @@ def experts(fields: Fields, facts: FamilyFacts) -> Experts | None:
         normed=fields.flag("norm_topk_prob", False) if normed is None else normed,
         dense=_dense(fields),
     )
+
+
+def _count(fields: Fields, names: tuple[str, ...]) -> int:
+    """How many experts, by any of these names; transformers 5 writes another than 4 did."""
+    given = [name for name in names if fields.values.get(name) is not None]
+    count = fields.integer((*given, names[0])[0])
+    for name in given:
+        if fields.integer(name) != count:
+            raise fields.wrong(name, f"{given[0]} is {count}")
+    return count
 
 
 def _dense(fields: Fields) -> tuple[int, ...]:
