@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from gridstride.models import cost
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.decoder import Decoder
 
 SIZES = {"vocabulary": 61, "width": 32, "layers": 3, "heads": 4, "kv_heads": 2, "head_width": 8, "hidden": 48}
@@ -42,6 +43,14 @@ def test_a_decode_step_reads_no_more_experts_than_its_tokens_can_be_sent_to() ->
     read = [cost.decode_bytes(MIXTRAL, [0] * tokens, weight_bytes=1, cache_bytes=0) for tokens in range(1, 5)]
     expert = 2 * 3 * 32 * 20  # of the two layers that have experts
     assert [more - less for less, more in pairwise(read)] == [2 * expert + 32, expert + 32, 32]
+
+
+def test_a_window_limits_the_keys_that_its_layers_look_at() -> None:
+    config = replace(LLAMA, window=Window(size=8, full=(1,)))
+    more = cost.forward_flops(config, 24) - cost.forward_flops(config, 0)
+    assert more == 4 * 4 * 8 * (8 + 24 + 8)
+    read = cost.decode_bytes(config, [24]) - cost.decode_bytes(config, [0])
+    assert read == pytest.approx((8 + 24 + 8) / 3 * cost.cache_bytes_per_token(config, 2))
 
 
 def test_training_is_three_forwards() -> None:
