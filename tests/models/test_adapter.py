@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from gridstride.models import adapter, lora
 from gridstride.models import folder as folders
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.lora import LoraConfig
@@ -196,3 +196,24 @@ def test_a_folder_of_something_else_is_left_as_it_is(saved: Saved, tmp_path: Pat
     assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
     adapter.save(decoder, folder, base=base_folder, lora=LORA, files={})
     assert sorted(os.listdir(folder)) == ["adapter_config.json", "adapter_model.safetensors"]
+
+
+def test_the_attention_of_a_mixture_of_experts_has_adapters_and_its_experts_have_none(tmp_path: Path) -> None:
+    experts = Experts(count=4, per_token=2, hidden=12, normed=False)
+    folder = base(tmp_path / "base", family="qwen3_moe", head_norm=True, experts=experts)
+    decoder = folders.load(folder)
+    targets = lora.targets("all-linear", decoder.config)
+    lora.add(decoder, LoraConfig(rank=2, alpha=4.0, targets=targets))
+    for layer in lora.updated(decoder).values():
+        torch.nn.init.normal_(layer.lora_B, std=0.3)
+    chosen = LoraConfig(rank=2, alpha=4.0, targets=targets)
+    adapter.save(decoder, tmp_path / "adapter", base=folder, lora=chosen, files={})
+    loaded = folders.load(folder)
+    adapter.apply(loaded, adapter.read(tmp_path / "adapter", folder))
+    assert torch.equal(logits(loaded), logits(decoder))
+
+    file = tmp_path / "adapter" / adapter.WEIGHTS
+    one = "base_model.model.model.layers.0.mlp.experts.0.up_proj.lora_A.weight"
+    save_file(load_file(file) | {one: torch.zeros(2, 32)}, file)
+    with pytest.raises(ModelError, match=f"holds {one}, which is no update of a decoder's linear layer"):
+        adapter.read(tmp_path / "adapter", folder)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from gridstride.models import cost
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.decoder import Decoder
 
 SIZES = {"vocabulary": 61, "width": 32, "layers": 3, "heads": 4, "kv_heads": 2, "head_width": 8, "hidden": 48}
@@ -16,13 +19,38 @@ LLAMA = DecoderConfig(**SIZES, context=64)
 GPT2 = DecoderConfig(**SIZES | {"kv_heads": 4}, context=64, rotary_base=None, activation="gelu_tanh", tied=True)
 
 
-@pytest.mark.parametrize("config", [LLAMA, GPT2])
+EXPERTS = Experts(count=5, per_token=2, hidden=20, normed=True, dense=(1,))
+MIXTRAL = DecoderConfig(**SIZES, context=64, experts=EXPERTS)
+GEMMA = DecoderConfig(**SIZES, context=64, activation="gelu_tanh_gated", attention_cap=5.0)
+
+
+@pytest.mark.parametrize("config", [LLAMA, GPT2, MIXTRAL, GEMMA])
+def test_all_matrices_are_counted(config: DecoderConfig) -> None:
+    decoder = Decoder(config)
+    assert config.parameters() == sum(p.numel() for p in decoder.parameters() if p.dim() > 1)
+
+
+@pytest.mark.parametrize("config", [LLAMA, GPT2, MIXTRAL, GEMMA])
 def test_forward_counts_what_torch_counts(config: DecoderConfig) -> None:
     decoder = Decoder(config)
     tokens = torch.zeros((2, 24), dtype=torch.long)
     with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         decoder.logits(decoder(tokens))
     assert cost.forward_flops(config, 24) * tokens.numel() == counter.get_total_flops()
+
+
+def test_a_decode_step_reads_no_more_experts_than_its_tokens_can_be_sent_to() -> None:
+    read = [cost.decode_bytes(MIXTRAL, [0] * tokens, weight_bytes=1, cache_bytes=0) for tokens in range(1, 5)]
+    expert = 2 * 3 * 32 * 20  # of the two layers that have experts
+    assert [more - less for less, more in pairwise(read)] == [2 * expert + 32, expert + 32, 32]
+
+
+def test_a_window_limits_the_keys_that_its_layers_look_at() -> None:
+    config = replace(LLAMA, window=Window(size=8, full=(1,)))
+    more = cost.forward_flops(config, 24) - cost.forward_flops(config, 0)
+    assert more == 4 * 4 * 8 * (8 + 24 + 8)
+    read = cost.decode_bytes(config, [24]) - cost.decode_bytes(config, [0])
+    assert read == pytest.approx((8 + 24 + 8) / 3 * cost.cache_bytes_per_token(config, 2))
 
 
 def test_training_is_three_forwards() -> None:

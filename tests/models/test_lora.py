@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gridstride.models import lora
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.lora import LoraConfig
@@ -68,6 +68,19 @@ def test_an_update_is_scaled_by_alpha_over_rank(decoder: Decoder) -> None:
     with torch.no_grad():
         expected = x @ (layer.weight + 8 / 4 * layer.lora_B @ layer.lora_A).T
         torch.testing.assert_close(layer(x), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_experts_have_no_updates_but_the_attention_beside_them_has() -> None:
+    experts = Experts(count=4, per_token=2, hidden=16, normed=True)
+    for family in ("mixtral", "qwen3_moe"):
+        config = replace(CONFIG, family=family, experts=experts)
+        assert lora.targets("all-linear", config) == ("q_proj", "k_proj", "v_proj", "o_proj")
+        with pytest.raises(ModelError, match=f"up_proj is a layer of experts in {family}.*q_proj, k_proj, v_proj"):
+            lora.targets("q_proj,up_proj", config)
+        made = Decoder(config)
+        lora.add(made, LoraConfig(rank=2, alpha=4.0, targets=lora.targets("all-linear", config)))
+        learned = {name.split(".")[2] for name, weight in made.named_parameters() if weight.requires_grad}
+        assert learned == {"self_attn"}
 
 
 def test_targets_are_names_or_all() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from families import saved
 
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.errors import ModelError
 from gridstride.serve.runner import build
 from gridstride.serve.runner.cuda.fused import unsupported
@@ -28,12 +28,33 @@ def test_blocks_fill_the_memory() -> None:
 
 @pytest.mark.parametrize(
     "change", [{"norm_after": True}, {"joint_norm": True}, {"attention_scale": 0.5}, {"residual_scale": 0.5},
-               {"embedding_scale": 2.0}, {"logit_divisor": 2.0}],
+               {"embedding_scale": 2.0}, {"logit_divisor": 2.0}, {"norm_around": True}, {"unit_offset": True},
+               {"scaled_embedding": True}, {"query_scalar": 9}, {"attention_cap": 5.0}, {"logit_cap": 5.0}],
 )  # fmt: skip
 def test_the_fused_kernels_refuse_what_they_do_not_know(change: dict[str, Any]) -> None:
     fits = replace(CONFIG, head_width=64)
     assert unsupported(fits, torch.float32) == ""
     assert "the kernels know" in unsupported(replace(fits, **change), torch.float32)
+
+
+def test_the_fused_kernels_refuse_experts_and_windows_that_the_context_passes() -> None:
+    fits = replace(CONFIG, head_width=64)
+    experts = replace(fits, experts=Experts(count=4, per_token=2, hidden=16, normed=True))
+    assert "not for mixtures of experts" in unsupported(experts, torch.float32)
+    window = replace(fits, window=Window(size=fits.context - 1))
+    assert f"--max-model-len {fits.context - 1} ends the context" in unsupported(window, torch.float32)
+    assert unsupported(replace(window, context=fits.context - 1), torch.float32) == ""
+    gelu = replace(fits, activation="gelu_tanh_gated")
+    assert "gated by silu" in unsupported(gelu, torch.float32)
+
+
+def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    fits = replace(CONFIG, head_width=64)
+    assert build._fused(fits, torch.float32)
+    assert capsys.readouterr().err == ""
+    assert not build._fused(replace(fits, window=Window(size=5)), torch.float32)
+    said = capsys.readouterr().err
+    assert said.startswith("PyTorch's operations run this model, which is slower: sliding_window 5: ")
 
 
 def test_memory_for_less_than_a_block_is_refused() -> None:

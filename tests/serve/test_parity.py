@@ -26,9 +26,10 @@ from gridstride.serve.runner.torch.torch_runner import TorchRunner
 STEPS = 256
 CONTEXT = 384
 SHAPES: dict[str, dict[str, Any]] = {
-    "llama": {}, "qwen2": {}, "qwen3": {}, "mistral": {},
+    "llama": {}, "qwen2": {}, "qwen3": {}, "mistral": {"sliding_window": 32},
     "granite": {"embedding_multiplier": 6.0, "residual_multiplier": 0.5, "attention_multiplier": 0.3},
-    "olmo2": {}, "phi3": {}, "gpt2": {},
+    "olmo2": {}, "phi3": {"sliding_window": 50}, "gpt2": {}, "mixtral": {}, "qwen3_moe": {"mlp_only_layers": [0]},
+    "gemma2": {"sliding_window": 19}, "gemma3_text": {"sliding_window": 33},
 }  # fmt: skip
 assert set(SHAPES) == set(FAMILIES)
 HEAD = tuple(range(1, 41))  # shared by some prompts: whole blocks of it are reused
@@ -105,7 +106,13 @@ def test_prompts_in_small_chunks_among_decoding_sequences(family: str) -> None:
     assert engine.stats().prefix_hits == 0
 
 
-@pytest.mark.parametrize(("family", "reuse"), [("llama", True), ("qwen2", False), ("qwen3", True), ("gpt2", False)])
+@pytest.mark.parametrize(
+    ("family", "reuse"),
+    [
+        *(("llama", True), ("qwen2", False), ("qwen3", True), ("gpt2", False)),
+        *(("mixtral", True), ("gemma3_text", False)),
+    ],
+)
 def test_under_preemption(family: str, reuse: bool) -> None:
     wanted = case(family)
     said, engine = serve(
@@ -113,3 +120,22 @@ def test_under_preemption(family: str, reuse: bool) -> None:
     )
     assert said == list(wanted.wanted)
     assert engine.stats().preemptions > 0
+
+
+@pytest.mark.parametrize("first", [32, CONTEXT])
+def test_longrope_beyond_its_first_context_and_within_it(first: int) -> None:
+    """transformers changes its factors where a sequence grows beyond the first context; the engine's stay, so prompts
+    are either longer than that, or nothing ever is.
+    """
+    waves = {"short_factor": [1.0, 1.1, 1.5, 2.0], "long_factor": [1.0, 2.0, 5.0, 9.0]}
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": first, **waves}
+    changes = {"max_position_embeddings": CONTEXT, "original_max_position_embeddings": first, "rope_parameters": rope}
+    model = make("phi3", **changes)
+    with TemporaryDirectory() as saved:
+        model.save_pretrained(saved)
+        decoder = folder.load(Path(saved))
+    said, _ = serve(decoder, blocks=300, block_size=8, apart=3)
+    ids = torch.tensor(PROMPTS[:3])
+    settings: dict[str, Any] = {"do_sample": False, "max_new_tokens": STEPS, "pad_token_id": 0}
+    out = model.generate(ids, attention_mask=torch.ones_like(ids), **settings)
+    assert said[:3] == out[:, ids.shape[1] :].tolist()

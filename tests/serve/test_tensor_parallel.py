@@ -14,7 +14,7 @@ from live import Live, real
 from tiny import write_model
 
 from gridstride.models import folder as folders
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.serve.runner.tensor import shards
@@ -28,6 +28,11 @@ SHAPES = {
     "qwen3": DecoderConfig(**SIZES, family="qwen3", head_norm=True, tied=True),
     "granite": DecoderConfig(
         **SIZES, family="granite", embedding_scale=3.0, residual_scale=0.5, attention_scale=0.2, logit_divisor=2.0
+    ),
+    "gemma3_text": DecoderConfig(
+        **SIZES, family="gemma3_text", head_norm=True, norm_around=True, unit_offset=True, scaled_embedding=True,
+        query_scalar=24, attention_cap=5.0, activation="gelu_tanh_gated",
+        window=Window(size=3, full=(1,), rotary_base=1e3),
     ),
     "gpt2": DecoderConfig(
         **SIZES | {"kv_heads": 4}, family="gpt2", rotary_base=None, qkv_bias=True, output_bias=True, mlp_bias=True,
@@ -98,6 +103,13 @@ def test_a_norm_of_all_heads_is_refused_where_no_rank_has_them_all() -> None:
     with pytest.raises(ModelError, match="--tensor-parallel-size 2: olmo2 norms all heads"):
         shards.check(olmo, 2)
     shards.check(olmo, 1)
+
+
+def test_mixtures_of_experts_are_refused() -> None:
+    mixtral = DecoderConfig(**SIZES, family="mixtral", experts=Experts(count=4, per_token=2, hidden=8, normed=True))
+    with pytest.raises(ModelError, match="--tensor-parallel-size 2: mixtral has mixtures of experts"):
+        shards.check(mixtral, 2)
+    shards.check(mixtral, 1)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts
 from gridstride.train.config.arrangement import Arrangement
 from gridstride.train.errors import TrainError
 
@@ -42,6 +42,13 @@ def test_processes_without_work_are_refused() -> None:
 def test_groups_that_are_not_full_are_refused(world: int) -> None:
     said = refusal(Arrangement(world=world, mode="fsdp", tensor=2))
     assert f"parallel.tensor = 2 needs a multiple of 2 processes, not {world}" in said
+
+
+def test_layers_that_are_not_split_are_refused() -> None:
+    arrangement = Arrangement(world=2, tensor=2)
+    for change in ({"experts": Experts(count=4, per_token=2, hidden=8, normed=True)}, {"norm_around": True}):
+        said = refusal(arrangement, replace(MODEL, family="mixtral", **change))
+        assert "parallel.tensor = 2 does not know the layers of mixtral: use fsdp alone" in said
 
 
 def test_replicas_of_split_matrices_are_refused() -> None:

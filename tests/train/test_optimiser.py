@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from gridstride.models.config import DecoderConfig
+from gridstride.models.config import DecoderConfig, Experts
 from gridstride.models.decoder import Decoder
 from gridstride.train.config import run_config
 from gridstride.train.optim import optimiser
@@ -36,6 +36,18 @@ def test_only_matrices_of_layers_decay_and_all_weights_learn(kind: str) -> None:
     assert decayed == {n for n in names.values() if n.startswith("layers.") and n.endswith("proj.weight")}
     assert sorted(names[id(p)] for group in groups for p in group["params"]) == sorted(names.values())
     assert isinstance(built.parts[0], torch.optim.Muon) == (kind == "muon")
+
+
+@pytest.mark.parametrize("kind", ["muon", "adamw"])
+def test_experts_decay_and_are_adams(kind: str) -> None:
+    shape = replace(decoder().config, experts=Experts(count=3, per_token=1, hidden=4, normed=True))
+    model = Decoder(shape)
+    built = optimiser.build(model, replace(SETTINGS, kind=kind), FP32)
+    experts = {id(p) for p in model.parameters() if p.ndim == 3}
+    found = [group for group in built.parts[-1].param_groups if experts & {id(p) for p in group["params"]}]
+    assert len(experts) == 2
+    assert [group["weight_decay"] for group in found] == [SETTINGS.weight_decay]
+    assert isinstance(built.parts[-1], torch.optim.AdamW)
 
 
 def test_scale_sets_every_rate_to_a_share_of_its_own_peak() -> None:

@@ -15,8 +15,10 @@ from torch.distributed.checkpoint import FileSystemReader
 
 from gridstride.models import adapter
 from gridstride.models import folder as models
+from gridstride.models.config import Experts, Window
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.experts import balance_loss, router_logits
 from gridstride.models.tokenizer import Tokenizer
 from gridstride.train import run as runs
 from gridstride.train.checkpoint.folder import RunFolder, opened
@@ -237,6 +239,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no end": (("tune.epochs=0", "run.steps=0"), "one must say when to stop, or tune.epochs"),
     "no rank": (("tune.rank=0",), "tune.rank is 0; it must be at least 1"),
     "no base": (("tune.base=nowhere",), "there is no folder nowhere"),
+    "router loss of a model without experts": (("tune.router_loss=0.1",), "tune.router_loss = 0.1: .*has no experts"),
+    "router loss of preferences": (("tune.router_loss=0.1", "tune.objective=dpo"), "tune.router_loss goes with"),
     "no template": (("tune.template=nowhere",), "nowhere cannot be read"),
 }
 
@@ -245,6 +249,44 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, changes: tuple[str, ...], message: str) -> None:
     with pytest.raises(TrainError, match=message):
         tuning.task(config(tmp_path, *changes), lambda _: None)
+
+
+EXPERTS = Experts(count=4, per_token=2, hidden=24, normed=True)
+
+
+GEMMA = {
+    "norm_around": True, "unit_offset": True, "scaled_embedding": True, "activation": "gelu_tanh_gated", "tied": True,
+    "query_scalar": 8, "attention_cap": 50.0, "logit_cap": 30.0, "window": Window(size=16, full=(1,)),
+}  # fmt: skip
+TUNED: dict[str, dict[str, Any]] = {"qwen3_moe": {"head_norm": True, "experts": EXPERTS}, "gemma2": GEMMA}
+
+
+@pytest.mark.parametrize("family", TUNED)
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_experts_windows_and_caps_are_tuned(tmp_path: Path, method: str, family: str) -> None:
+    config(tmp_path)
+    write_base(tmp_path / "base", family=family, **TUNED[family])
+    rate = 0.005 if method == "full" else 0.02
+    made, show = trainer(tmp_path, "run.steps=15", f"tune.method={method}", f"optimiser.lr={rate}"), Show()
+    run(made, show)
+    assert show.validations[-1]["validation_loss"] < show.validations[0]["validation_loss"] - 0.3
+    if method == "full":
+        torch.testing.assert_close(logits(models.load(made.folder.model)), logits(made.decoder))
+
+
+def test_a_router_loss_is_added_in_training_alone(tmp_path: Path) -> None:
+    config(tmp_path)
+    write_base(tmp_path / "base", family="qwen3_moe", head_norm=True, experts=EXPERTS)
+    made = trainer(tmp_path, "tune.router_loss=0.5")
+    rows, _ = next(made.task.batch(0).parts(2))
+    with torch.no_grad():
+        with router_logits(made.decoder) as routed:
+            learned = made.loss(*rows)
+        made.module.eval()
+        plain = made.loss(*rows)
+    balance = balance_loss(routed)
+    assert balance > EXPERTS.per_token
+    torch.testing.assert_close(learned - plain, 0.5 * balance, atol=1e-4, rtol=1e-4)
 
 
 def test_gpt2_is_tuned_whole(tmp_path: Path) -> None:

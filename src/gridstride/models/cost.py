@@ -10,9 +10,17 @@ from gridstride.models.config import DecoderConfig
 def forward_flops(config: DecoderConfig, keys: float) -> float:
     """Operations for one token's logits, with `keys` positions to look at: 2 for each weight, 4 for each key element.
 
-    Norms, activations and the softmax are left out, as is usual (Kaplan et al. 2020, table 1).
+    Norms, activations and the softmax are left out, as is usual (Kaplan et al. 2020, table 1). A layer with a sliding
+    window has at most that many keys to look at.
     """
-    return 2.0 * config.parameters(embedding=False) + 4.0 * config.layers * config.heads * config.head_width * keys
+    looked = config.layers * _keys(config, keys)
+    return 2.0 * config.parameters(embedding=False) + 4.0 * config.heads * config.head_width * looked
+
+
+def _keys(config: DecoderConfig, keys: float) -> float:
+    """Of so many keys those that a layer looks at, in the mean of all layers."""
+    windows = [config.window_of(layer) for layer in range(config.layers)]
+    return sum(keys if window is None else min(keys, window) for window in windows) / config.layers
 
 
 def train_flops(config: DecoderConfig, length: int, *, causal: bool = False) -> float:
@@ -39,10 +47,13 @@ def decode_bytes(
 ) -> float:
     """Bytes a decode step must move: each weight once, and keys and values of sequences of `lengths` tokens.
 
-    Of the embedding only one row for each sequence is read; where it is tied it is read whole as the head.
+    Of the embedding only one row for each sequence is read; where it is tied it is read whole as the head. Of a mixture
+    as many experts are read as these tokens can be sent to at most.
     """
     lengths = tuple(lengths)
-    weights = config.parameters(embedding=False) + len(lengths) * config.width
+    mixture = config.experts
+    experts = None if mixture is None else min(mixture.count, mixture.per_token * len(lengths))
+    weights = config.parameters(embedding=False, experts=experts) + len(lengths) * config.width
     written = len(lengths)  # the new token's own
-    cached = (sum(lengths) + written) * cache_bytes_per_token(config, cache_bytes)
+    cached = (sum(_keys(config, length) for length in lengths) + written) * cache_bytes_per_token(config, cache_bytes)
     return float(weights * weight_bytes + cached)

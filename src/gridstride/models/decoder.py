@@ -7,21 +7,36 @@ heads saw, so that the same model runs on plain causal attention and on a paged 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from gridstride.models import ops, rotary
 from gridstride.models.config import DecoderConfig
+from gridstride.models.experts import MixtureOfExperts
+from gridstride.models.norms import norm_class
 
-Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-"""(layer, q [..., H, D], k [..., K, D], v [..., K, D]) -> [..., H, D]"""
+
+@dataclass(frozen=True, slots=True)
+class LayerAttention:
+    """Which layer's attention, to how many of the last positions it is limited, and what its scores are capped at."""
+
+    layer: int
+    window: int | None = None
+    cap: float | None = None
 
 
-def causal(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+class Attend(Protocol):
+    def __call__(self, which: LayerAttention, q: Tensor, k: Tensor, v: Tensor, /) -> Tensor:
+        """q [..., H, D], k [..., K, D], v [..., K, D] -> [..., H, D]"""
+
+
+def causal(which: LayerAttention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Attention of whole sequences [B, T, heads, D] that start at position 0."""
-    return ops.causal_attention(q, k, v)
+    return ops.causal_attention(q, k, v, window=which.window, cap=which.cap)
 
 
 def packed(segments: Tensor) -> Attend:
@@ -32,35 +47,17 @@ def packed(segments: Tensor) -> Attend:
     same = segments.unsqueeze(-1) == segments.unsqueeze(-2)
     seen = same.tril().unsqueeze(1)
 
-    def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return ops.causal_attention(q, k, v, seen)
+    def attend(which: LayerAttention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return ops.causal_attention(q, k, v, seen, window=which.window, cap=which.cap)
 
     return attend
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, width: int, eps: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-        self.eps = eps
-
-    def forward(self, x: Tensor) -> Tensor:
-        return ops.rms_norm(x, self.weight, self.eps)
-
-
-class LayerNorm(RMSNorm):
-    def __init__(self, width: int, eps: float) -> None:
-        super().__init__(width, eps)
-        self.bias = nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return ops.layer_norm(x, self.weight, self.bias, self.eps)
 
 
 class Attention(nn.Module):
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
-        self.layer, self.head_width = layer, config.head_width
+        self.which = LayerAttention(layer, config.window_of(layer), config.attention_cap)
+        self.head_width = config.head_width
         query, key = config.heads * config.head_width, config.kv_heads * config.head_width
         self.q_proj = nn.Linear(config.width, query, bias=config.qkv_bias)
         self.k_proj = nn.Linear(config.width, key, bias=config.qkv_bias)
@@ -68,11 +65,11 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(query, config.width, bias=config.output_bias)
         normed = config.head_norm or config.joint_norm
         widths = (query, key) if config.joint_norm else (config.head_width, config.head_width)
-        self.q_norm = RMSNorm(widths[0], config.norm_eps) if normed else None
-        self.k_norm = RMSNorm(widths[1], config.norm_eps) if normed else None
+        norm = norm_class(config)
+        self.q_norm = norm(widths[0], config.norm_eps) if normed else None
+        self.k_norm = norm(widths[1], config.norm_eps) if normed else None
         self.joint_norm = config.joint_norm
-        usual = config.head_width**-0.5  # what `attend` multiplies scores with
-        self.scale = 1.0 if config.attention_scale is None else config.attention_scale / usual
+        self.scale = config.score_scale / config.head_width**-0.5  # `attend` multiplies scores with the latter
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None, attend: Attend) -> Tensor:
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
@@ -85,7 +82,7 @@ class Attention(nn.Module):
             q, k = ops.rotary(q, *turn), ops.rotary(k, *turn)
         if self.scale != 1.0:
             q = q * self.scale
-        return self.o_proj(attend(self.layer, q, k, v).flatten(-2))
+        return self.o_proj(attend(self.which, q, k, v).flatten(-2))
 
     def _normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         if self.q_norm is None or self.k_norm is None:
@@ -94,16 +91,17 @@ class Attention(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    """down(silu(gate(x)) * up(x)), as Llama and Qwen have it."""
+    """down(act(gate(x)) * up(x)): silu, as Llama and Qwen have it, or Gemma's gelu."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.gate_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
         self.up_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
         self.down_proj = nn.Linear(config.hidden, config.width, bias=config.mlp_bias)
+        self.multiply = ops.silu_mul if config.activation == "silu_gated" else ops.gelu_tanh_mul
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(ops.silu_mul(self.gate_proj(x), self.up_proj(x)))
+        return self.down_proj(self.multiply(self.gate_proj(x), self.up_proj(x)))
 
 
 class MLP(nn.Module):
@@ -118,24 +116,41 @@ class MLP(nn.Module):
         return self.down_proj(ops.gelu_tanh(self.up_proj(x)))
 
 
+def _mlp(config: DecoderConfig, layer: int) -> nn.Module:
+    if config.routed(layer):
+        return MixtureOfExperts(config)
+    return MLP(config) if config.activation == "gelu_tanh" else GatedMLP(config)
+
+
 class Layer(nn.Module):
-    """x + attention(norm(x)), then x + mlp(norm(x)); with `norm_after` x + norm(attention(x)), x + norm(mlp(x))."""
+    """x + attention(norm(x)), then x + mlp(norm(x)).
+
+    With `norm_after` x + norm(attention(x)), x + norm(mlp(x)); with `norm_around` norms stand at both places.
+    """
 
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
-        norm = RMSNorm if config.norm == "rms" else LayerNorm
+        norm = norm_class(config)
         self.input_layernorm = norm(config.width, config.norm_eps)
         self.self_attn = Attention(config, layer)
         self.post_attention_layernorm = norm(config.width, config.norm_eps)
-        self.mlp: nn.Module = GatedMLP(config) if config.activation == "silu_gated" else MLP(config)
+        if config.norm_around:
+            self.pre_feedforward_layernorm = norm(config.width, config.norm_eps)
+            self.post_feedforward_layernorm = norm(config.width, config.norm_eps)
+        self.mlp = _mlp(config, layer)
         self.dropout = nn.Dropout(config.dropout)
-        self.norm_after, self.residual_scale = config.norm_after, config.residual_scale
+        self.norm_after, self.norm_around = config.norm_after, config.norm_around
+        self.residual_scale = config.residual_scale
 
     def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None, attend: Attend) -> Tensor:
         if self.norm_after:
             x = x + self._added(self.input_layernorm(self.self_attn(x, turn, attend)))
             return x + self._added(self.post_attention_layernorm(self.mlp(x)))
-        x = x + self._added(self.self_attn(self.input_layernorm(x), turn, attend))
+        seen = self.self_attn(self.input_layernorm(x), turn, attend)
+        if self.norm_around:
+            x = x + self._added(self.post_attention_layernorm(seen))
+            return x + self._added(self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x))))
+        x = x + self._added(seen)
         return x + self._added(self.mlp(self.post_attention_layernorm(x)))
 
     def _added(self, x: Tensor) -> Tensor:
@@ -148,6 +163,12 @@ class Decoder(nn.Module):
 
     cos: Tensor
     sin: Tensor
+    window_cos: Tensor  # of layers with a window, where these have a base of their own
+    window_sin: Tensor
+    long_cos: Tensor  # of sequences beyond LongRoPE's first context
+    long_sin: Tensor
+    always_long = False
+    """Whether LongRoPE's factors of long sequences hold for short ones, too: keys in a cache are turned once."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
@@ -155,32 +176,62 @@ class Decoder(nn.Module):
         self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
         self.embed_positions = nn.Embedding(config.context, config.width) if config.rotary_base is None else None
         self.layers = nn.ModuleList(Layer(config, i) for i in range(config.layers))
-        self.norm = (RMSNorm if config.norm == "rms" else LayerNorm)(config.width, config.norm_eps)
+        self.norm = norm_class(config)(config.width, config.norm_eps)
         self.lm_head = nn.Linear(config.width, config.vocabulary, bias=False)
         if config.tied:
             self.lm_head.weight = self.embed_tokens.weight
-        if config.rotary_base is not None:
-            cos, sin = rotary.tables(config)
-            self.register_buffer("cos", cos, persistent=False)
-            self.register_buffer("sin", sin, persistent=False)
+        self.fill_tables()
+
+    def fill_tables(self, device: torch.device | str | None = None) -> None:
+        """Compute the tables of rotary positions, which no checkpoint has."""
+        for prefix, table in rotary.tables(self.config).items():
+            for name, values in zip(("cos", "sin"), table, strict=True):
+                self.register_buffer(prefix + name, values.to(device), persistent=False)
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None, attend: Attend = causal) -> Tensor:
         """Hidden states [..., width] of tokens [...]; positions count from 0 along the last axis where not given."""
         if positions is None:
             positions = torch.arange(tokens.shape[-1], device=tokens.device).expand(tokens.shape)
-        x = self.embed_tokens(tokens)
-        if self.config.embedding_scale != 1.0:
-            x = x * self.config.embedding_scale
-        turn = None
+        x = self._embedded(tokens)
+        turn = turn_in_window = None
         if self.embed_positions is not None:
             x = x + self.embed_positions(positions)
         else:
-            turn = self.cos[positions], self.sin[positions]
-        for layer in self.layers:
-            x = layer(x, turn, attend)
+            cos, sin = self.tables(long=self.config.stretched and (self.always_long or self._beyond(positions)))
+            turn = turn_in_window = cos[positions], sin[positions]
+        window = self.config.window
+        if window is not None and window.rotary_base is not None:
+            turn_in_window = self.window_cos[positions], self.window_sin[positions]
+        for number, layer in enumerate(self.layers):
+            full = window is None or number in window.full
+            x = layer(x, turn if full else turn_in_window, attend)
         return self.norm(x)
+
+    def tables(self, *, long: bool) -> tuple[Tensor, Tensor]:
+        """Cosines and sines [context, head_width / 2], of long sequences or of others."""
+        return (self.long_cos, self.long_sin) if long else (self.cos, self.sin)
+
+    def _beyond(self, positions: Tensor) -> bool:
+        """As transformers decides: one long sequence of a batch is enough."""
+        assert self.config.rotary_scaling is not None
+        return int(positions.max()) >= self.config.rotary_scaling.original_context
+
+    def _embedded(self, tokens: Tensor) -> Tensor:
+        x: Tensor = self.embed_tokens(tokens)
+        if self.config.scaled_embedding:
+            return x * _rounded(self.config.width**0.5, x.dtype)
+        return x if self.config.embedding_scale == 1.0 else x * self.config.embedding_scale
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Logits [..., vocabulary] of hidden states [..., width]."""
         logits: Tensor = self.lm_head(hidden)
+        if self.config.logit_cap is not None:
+            logits = self.config.logit_cap * torch.tanh(logits / self.config.logit_cap)
         return logits if self.config.logit_divisor == 1.0 else logits / self.config.logit_divisor
+
+
+def _rounded(value: float, dtype: torch.dtype) -> float:
+    """The value as this type has it: Gemma was trained with a factor in the embedding's own type."""
+    fraction, exponent = math.frexp(value)
+    step = torch.finfo(dtype).eps / 2  # between numbers of [1/2, 1)
+    return math.ldexp(round(fraction / step) * step, exponent)

@@ -78,6 +78,15 @@ class Fields:
             raise self.wrong(name, "a string is needed")
         return value
 
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A list of finite numbers."""
+        value = self._present(name, None)
+        if not isinstance(value, list) or any(type(each) not in (int, float) for each in value):
+            raise self.wrong(name, "a list of numbers is needed")
+        if not all(abs(each) < float("inf") for each in value):
+            raise self.wrong(name, "finite numbers are needed")
+        return tuple(float(each) for each in value)
+
     def object(self, name: str) -> Fields | None:
         value = self.values.get(name)
         if value is not None and not isinstance(value, dict):

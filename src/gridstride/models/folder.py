@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from gridstride.models import rotary
 from gridstride.models.checkpoint import Checkpoint, Header, some
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
@@ -17,7 +16,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.fields import read_object
 from gridstride.models.find import find
 from gridstride.models.hf_config import from_hf
-from gridstride.models.hf_names import COMPUTED, StoredTensor, bare, place
+from gridstride.models.hf_names import COMPUTED, StoredTensor, bare, joined, parts, place
 from gridstride.models.saving import save, save_state
 
 __all__ = ["find", "load", "read_config", "save", "save_state", "stored_dtype"]
@@ -80,15 +79,26 @@ def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, di
     headers, folder = checkpoint.headers, checkpoint.folder
     if config.layers > len(headers):  # before as many layers are made
         raise ModelError(f"{folder}: config.json says {config.layers} layers, the files hold {len(headers)} weights")
+    mixture = config.experts
+    if mixture is not None and not joined(headers) and mixture.count > len(headers):
+        raise ModelError(f"{folder}: config.json says {mixture.count} experts, the files hold {len(headers)} weights")
     with _Shapes():
         decoder = Decoder(config)
-    shapes = {name: tuple(p.shape) for name, p in decoder.named_parameters()}
-    without = bare(config, headers)
-    places = {name: place(config, name, bare=without) for name in shapes}
+    without, together = bare(config, headers), joined(headers)
+    shapes = {
+        name: tuple(part.shape)
+        for whole, weight in decoder.named_parameters()
+        for name, part in _parts(whole, weight, joined=together).items()
+    }
+    places = {name: place(config, name, bare=without, joined=together) for name in shapes}
     _check_names({p.name for p in places.values()}, checkpoint, config)
     for name, at in places.items():
         _check_shape(headers[at.name], at, shapes[name])
     return decoder, places
+
+
+def _parts(name: str, weight: Tensor, *, joined: bool) -> dict[str, Tensor]:
+    return {name: weight} if joined else parts(name, weight)
 
 
 def _check_names(needed: set[str], checkpoint: Checkpoint, config: DecoderConfig) -> None:
@@ -110,19 +120,19 @@ def _check_shape(header: Header, at: StoredTensor, shape: tuple[int, ...]) -> No
 def _fill(
     decoder: Decoder, places: dict[str, StoredTensor], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
 ) -> None:
-    for name, at in places.items():
-        parameter = decoder.get_parameter(name)
+    together = joined(checkpoint.headers)
+    for whole, parameter in list(decoder.named_parameters()):
         weight = torch.empty(parameter.shape, device=device, dtype=dtype)
-        _put(decoder, name, weight.copy_(_part(checkpoint.read(at.name), at, len(weight))))
+        for name, part in _parts(whole, weight, joined=together).items():
+            part.copy_(_stored(checkpoint.read(places[name].name), places[name], len(part)))
+        _put(decoder, whole, weight)
     if decoder.config.tied:
         decoder.lm_head.weight = decoder.embed_tokens.weight
         _check_tied(places["embed_tokens.weight"], checkpoint)
-    if decoder.config.rotary_base is not None:
-        cos, sin = rotary.tables(decoder.config)
-        decoder.cos, decoder.sin = cos.to(device), sin.to(device)
+    decoder.fill_tables(device)
 
 
-def _part(stored: Tensor, at: StoredTensor, rows: int) -> Tensor:
+def _stored(stored: Tensor, at: StoredTensor, rows: int) -> Tensor:
     whole = stored.T if at.turned else stored
     return whole[at.first : at.first + rows]
 

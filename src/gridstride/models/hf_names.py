@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from gridstride.models.config import DecoderConfig
 from gridstride.models.families import FAMILIES
 
@@ -43,6 +45,7 @@ _NORMS_AFTER = {
     "input_layernorm": "post_attention_layernorm",
     "post_attention_layernorm": "post_feedforward_layernorm",
 }
+_BLOCK_SPARSE = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
 _FUSED = {"self_attn": "qkv_proj", "mlp": "gate_up_proj"}
 
 
@@ -51,8 +54,16 @@ def bare(config: DecoderConfig, names: Iterable[str]) -> bool:
     return FAMILIES[config.family].naming == "conv1d" and not any(name.startswith("transformer.") for name in names)
 
 
-def place(config: DecoderConfig, name: str, *, bare: bool = False) -> StoredTensor:
-    """Where the weight that we call `name` lies, in a checkpoint of the config's family."""
+def joined(names: Iterable[str]) -> bool:
+    """Whether a checkpoint has all experts of a layer in one tensor, as transformers 5 has them in memory."""
+    return any(name.endswith(".mlp.experts.gate_up_proj") for name in names)
+
+
+def place(config: DecoderConfig, name: str, *, bare: bool = False, joined: bool = False) -> StoredTensor:
+    """Where the weight that we call `name` lies, in a checkpoint of the config's family.
+
+    Of a mixture a weight is one expert's (`parts`), or where `joined` that of all.
+    """
     if name == "lm_head.weight":
         return StoredTensor(name)
     naming = FAMILIES[config.family].naming
@@ -64,7 +75,35 @@ def place(config: DecoderConfig, name: str, *, bare: bool = False) -> StoredTens
         return StoredTensor(f"model.{start}.{_NORMS_AFTER[last]}.{kind}" if last in _NORMS_AFTER else f"model.{name}")
     if naming == "fused":
         return _fused(config, name)
+    if ".mlp.router." in name or ".mlp.experts." in name:
+        return StoredTensor(_mixture(name, block_sparse=naming == "block sparse" and not joined))
     return StoredTensor(f"model.{name}")
+
+
+def parts(name: str, weight: Tensor) -> dict[str, Tensor]:
+    """A decoder's weight by the names of what checkpoints have apart: of experts each one's gate, up, down, as views.
+
+    `weight` may be on the meta device.
+    """
+    start, _, kind = name.rpartition(".experts.")
+    if kind == "down_proj":
+        return {f"{start}.experts.{i}.down_proj.weight": each for i, each in enumerate(weight)}
+    if kind != "gate_up_proj":
+        return {name: weight}
+    found: dict[str, Tensor] = {}
+    for number, both in enumerate(weight):
+        gate, up = both.chunk(2)
+        found[f"{start}.experts.{number}.gate_proj.weight"] = gate
+        found[f"{start}.experts.{number}.up_proj.weight"] = up
+    return found
+
+
+def _mixture(name: str, *, block_sparse: bool) -> str:
+    name = f"model.{name}".replace(".mlp.router.", ".mlp.gate.")
+    if not block_sparse:
+        return name
+    start, last, kind = name.replace(".mlp.", ".block_sparse_moe.").rsplit(".", 2)
+    return f"{start}.{_BLOCK_SPARSE.get(last, last)}.{kind}"
 
 
 def _side_by_side(config: DecoderConfig) -> dict[str, tuple[int, int]]:

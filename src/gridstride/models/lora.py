@@ -17,7 +17,8 @@ from gridstride.models.errors import ModelError
 from gridstride.models.families import FAMILIES
 
 ALL = "all-linear"  # PEFT's word
-_NAMES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+_ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+_NAMES = (*_ATTENTION, "gate_proj", "up_proj", "down_proj")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,14 @@ class LoraLinear(nn.Linear):
 def targets(words: str, config: DecoderConfig) -> tuple[str, ...]:
     """Layers by name, separated by commas, or `all-linear`; ModelError for a name that this decoder does not have."""
     check_family(config)
-    chosen = _NAMES if words.strip() == ALL else tuple(dict.fromkeys(word.strip() for word in words.split(",")))
+    usual = _NAMES if config.experts is None else _ATTENTION
+    chosen = usual if words.strip() == ALL else tuple(dict.fromkeys(word.strip() for word in words.split(",")))
     for name in chosen:
+        if name in _NAMES and name not in usual:
+            raise ModelError(
+                f"{name} is a layer of experts in {config.family}, which LoRA does not update here: "
+                f"{', '.join(_ATTENTION)}, or train all weights"
+            )
         if name not in _NAMES:
             raise ModelError(f"{name or words!r} is no layer that LoRA can update: {', '.join(_NAMES)}, or {ALL}")
     return chosen
@@ -68,7 +75,7 @@ def targets(words: str, config: DecoderConfig) -> tuple[str, ...]:
 
 def check_family(config: DecoderConfig) -> None:
     """ModelError for those whose checkpoints have queries, keys and values in one matrix: PEFT's names differ."""
-    separate = [family for family, facts in FAMILIES.items() if facts.naming in ("plain", "norms after")]
+    separate = [family for family, facts in FAMILIES.items() if facts.naming not in ("fused", "conv1d")]
     if config.family not in separate:
         raise ModelError(f"LoRA is for the families {', '.join(separate)}, not for {config.family}")
 

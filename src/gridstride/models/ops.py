@@ -21,6 +21,11 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return F.rms_norm(x, (x.shape[-1],), weight, eps)
 
 
+def offset_rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """x / rms(x) * (1 + weight) over the last axis, all of it in fp32: 1 + weight loses digits in 16 bits."""
+    return F.rms_norm(x.float(), (x.shape[-1],), 1.0 + weight.float(), eps).to(x.dtype)
+
+
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     """(x - mean) / deviation * weight + bias over the last axis."""
     return F.layer_norm(x, (x.shape[-1],), weight, bias, eps)
@@ -38,20 +43,67 @@ def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
     return F.silu(gate) * up
 
 
+def gelu_tanh_mul(gate: Tensor, up: Tensor) -> Tensor:
+    """gelu(gate) * up with the tanh form, as Gemma has it."""
+    return F.gelu(gate, approximate="tanh") * up
+
+
 def gelu_tanh(x: Tensor) -> Tensor:
     """GELU in its tanh form, as GPT-2 was trained with."""
     return F.gelu(x, approximate="tanh")
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+def grouped_linear(rows: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
+    """rows [R, in] that stand group by group, `counts` [G] of each, times their group's weights [G, out, in]: [R, out].
+
+    One grouped product where PyTorch has a kernel for it, else one product for each group that has rows.
+    """
+    if _grouped(rows, weights):
+        ends = counts.cumsum(0, dtype=torch.int32)
+        return F.grouped_mm(rows, weights.transpose(1, 2), offs=ends)
+    parts = rows.split(counts.tolist())  # reads the counts back from the device
+    return torch.cat([F.linear(part, weight) for part, weight in zip(parts, weights, strict=True) if len(part)])
+
+
+def causal_attention(
+    q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, *, window: int | None = None, cap: float | None = None
+) -> Tensor:
     """Causal self-attention: q [B, T, H, D], k and v [B, T, K, D] with H a multiple of K; gives [B, T, H, D].
 
-    `seen` [B, 1, T, T] says instead which keys each query sees.
+    `seen` [B, 1, T, T] says instead which keys each query sees, `window` to how many of the last ones that is limited.
+    `cap`: see `masked_attention`.
     """
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
-    grouped = k.shape[1] != q.shape[1]
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=grouped)
-    return out.transpose(1, 2)
+    length = q.shape[2]
+    if window is not None and window < length:
+        near = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1 - window)
+        seen = near.tril() if seen is None else seen & near
+    if seen is None and cap is not None:
+        seen = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+    return masked_attention(q, k, v, seen, cap=cap).transpose(1, 2)
+
+
+def masked_attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, *, cap: float | None = None) -> Tensor:
+    """q [B, H, T, D], k and v [B, K, L, D] -> [B, H, T, D]; `seen` broadcasts to [B, H, T, L], None: causal.
+
+    `cap` c makes c tanh(score / c) of scores; PyTorch's fused attention has no such step.
+    """
+    if cap is None:
+        grouped = k.shape[1] != q.shape[1]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=grouped)
+    assert seen is not None
+    group = q.shape[1] // k.shape[1]
+    rows = q.unflatten(1, (-1, group)).flatten(2, 3)  # heads that share keys stand where tokens would: no key is copied
+    scores = cap * torch.tanh(rows @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 / cap))
+    apart = scores.float().unflatten(2, (group, -1)).masked_fill(~seen.unsqueeze(-3), -torch.inf)
+    out = apart.softmax(dim=-1).to(v.dtype).flatten(2, 3) @ v
+    return out.unflatten(2, (group, -1)).flatten(1, 2)
+
+
+def _grouped(rows: Tensor, weights: Tensor) -> bool:
+    """Whether PyTorch's grouped product has a kernel for these: bf16 on a GPU, rows of whole 16 bytes."""
+    aligned = rows.shape[-1] % 8 == 0 and weights.shape[1] % 8 == 0
+    return rows.is_cuda and rows.dtype == weights.dtype == torch.bfloat16 and aligned and hasattr(F, "grouped_mm")
 
 
 def _shipped(x: Tensor, weight: Tensor) -> bool:

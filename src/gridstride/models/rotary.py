@@ -9,17 +9,34 @@ from torch import Tensor
 
 from gridstride.models.config import DecoderConfig, RotaryScaling
 
+Table = tuple[Tensor, Tensor]
+"""Cosines and sines, each [context, head_width / 2] in fp32."""
 
-def tables(config: DecoderConfig) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, each [context, head_width / 2] in fp32."""
-    assert config.rotary_base is not None
+
+def tables(config: DecoderConfig) -> dict[str, Table]:
+    """That of the decoder, "", of its layers with a window, "window_", and of long sequences, "long_", where others."""
+    if config.rotary_base is None:
+        return {}
+    found = {"": _table(config, config.rotary_base, config.rotary_scaling)}
+    if config.stretched:
+        found["long_"] = _table(config, config.rotary_base, config.rotary_scaling, long=True)
+    if config.window is not None and config.window.rotary_base is not None:
+        found["window_"] = _table(config, config.window.rotary_base, None)
+    return found
+
+
+def _table(config: DecoderConfig, base: float, scaling: RotaryScaling | None, *, long: bool = False) -> Table:
     exponents = torch.arange(0, config.head_width, 2, dtype=torch.int64).float() / config.head_width
-    frequencies, factor = 1.0 / config.rotary_base**exponents, 1.0
-    if config.rotary_scaling is not None and config.rotary_scaling.kind == "yarn":
-        frequencies = _yarn(frequencies, config.rotary_base, config.rotary_scaling)
-        factor = config.rotary_scaling.attention_factor
-    elif config.rotary_scaling is not None:
-        frequencies = _scaled(frequencies, config.rotary_scaling)
+    frequencies, factor = 1.0 / base**exponents, 1.0
+    if scaling is not None and scaling.kind == "yarn":
+        frequencies = _yarn(frequencies, base, scaling)
+        factor = scaling.attention_factor
+    elif scaling is not None and scaling.kind == "longrope":
+        stretch = torch.tensor(scaling.long_factors if long else scaling.short_factors)
+        frequencies = 1.0 / (stretch[: len(exponents)] * base**exponents)  # none while a folder is only checked
+        factor = scaling.attention_factor
+    elif scaling is not None:
+        frequencies = _scaled(frequencies, scaling)
     angles = torch.outer(torch.arange(config.context).float(), frequencies)
     return angles.cos() * factor, angles.sin() * factor
 
@@ -37,6 +54,11 @@ def _scaled(frequencies: Tensor, scaling: RotaryScaling) -> Tensor:
 def yarn_attention(factor: float) -> float:
     """What YaRN multiplies cosines and sines with, where nothing else is said (Peng et al. 2023, section 3.4)."""
     return 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
+def longrope_attention(factor: float, original: int) -> float:
+    """What LongRoPE multiplies cosines and sines with, where nothing else is said (Phi-3; Ding et al. 2024)."""
+    return math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
 
 
 def _yarn(frequencies: Tensor, base: float, scaling: RotaryScaling) -> Tensor:

@@ -23,7 +23,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.exchange import put_in_place
 from gridstride.models.hf_config import to_hf
-from gridstride.models.hf_names import place
+from gridstride.models.hf_names import parts, place
 
 SHARD_BYTES = 5_000_000_000  # as transformers cut them
 
@@ -65,7 +65,8 @@ def save_state(
     with new_folder(target) as new:
         for name, text in texts.items():
             (new / name).write_text(text, encoding="utf-8")
-        _write_weights(_plan(config, state, shard_bytes), state, new)
+        separate = {name: part for whole, weight in state.items() for name, part in parts(whole, weight).items()}
+        _write_weights(_plan(config, separate, shard_bytes), separate, new)
         _keep_others(target, new)
         put_in_place(new, target)
 
@@ -132,12 +133,12 @@ class _Stored:
 
 def _plan(config: DecoderConfig, state: Mapping[str, Tensor], shard_bytes: int) -> list[list[_Stored]]:
     """What each file holds: as much as goes into `shard_bytes`, and one tensor at least."""
-    parts: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for name in state:
         if not (name == "lm_head.weight" and config.tied):
-            parts.setdefault(place(config, name).name, []).append(name)
+            members.setdefault(place(config, name).name, []).append(name)
     shards: list[list[_Stored]] = [[]]
-    for stored, ours in parts.items():
+    for stored, ours in members.items():
         size = sum(state[name].numel() * state[name].element_size() for name in ours)
         if shards[-1] and sum(held.bytes for held in shards[-1]) + size > shard_bytes:
             shards.append([])

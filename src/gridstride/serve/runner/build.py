@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +59,7 @@ def runner(
     _check_free(where, blocks * block_size * _token_bytes(decoder.config, element) // shared)
     if ranks is not None:
         return ParallelRunner(ranks, decoder, blocks=blocks, block_size=block_size)
-    if where.type == "cuda" and not updates and not unsupported(decoder.config, decoder.embed_tokens.weight.dtype):
+    if where.type == "cuda" and not updates and _fused(decoder.config, decoder.embed_tokens.weight.dtype):
         from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
         weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
@@ -68,6 +69,14 @@ def runner(
             made.warm(running)
         return made
     return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates)
+
+
+def _fused(config: DecoderConfig, dtype: torch.dtype) -> bool:
+    """Whether the project's kernels are for this decoder; says why where they are not."""
+    reason = unsupported(config, dtype)
+    if reason:
+        print(f"PyTorch's operations run this model, which is slower: {reason}", file=sys.stderr)
+    return not reason
 
 
 def _shorten(decoder: Decoder, longest: int | None) -> None:

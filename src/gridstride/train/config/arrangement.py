@@ -55,6 +55,8 @@ class Arrangement:
             sizes["context"] = model.context
         if self.sequence:
             sizes["data.sequence"] = length
+        if self.tensor > 1 and (model.experts is not None or model.norm_around or model.joint_norm):
+            yield f"parallel.tensor = {self.tensor} does not know the layers of {model.family}: use fsdp alone"
         for name, size in sizes.items():
             if size % self.tensor:
                 yield f"{name} = {size} is no multiple of parallel.tensor = {self.tensor}"

@@ -23,6 +23,7 @@ _AT_LEAST: dict[str, float] = {
     "tune.epochs": 0,
     "tune.rank": 1,
     "tune.dropout": 0,
+    "tune.router_loss": 0,
     "optimiser.momentum": 0,
     "optimiser.beta1": 0,
     "optimiser.beta2": 0,
@@ -169,5 +170,7 @@ def _tuned(config: Config) -> Iterator[str]:
         yield "fine-tuning keeps the whole model in each process: parallel.mode = 'ddp' or 'none', parallel.tensor = 1"
     if tune.method == "lora" and config.optimiser.kind == "muon":
         yield "optimiser.kind = 'muon' is for whole matrices, not for LoRA's updates: use 'adamw'"
+    if tune.router_loss and (tune.objective != "sft" or config.run.compile):
+        yield "tune.router_loss goes with tune.objective = 'sft' and run.compile = false"
     if tune.merged and tune.method == "full":
         yield "tune.merged = true is for LoRA: tune.method = 'full' writes a whole folder anyway"

@@ -57,6 +57,7 @@ class Tune:
     targets: str
     merged: bool
     beta: float
+    router_loss: float
     template: str
 
 

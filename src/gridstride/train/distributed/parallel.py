@@ -21,7 +21,6 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor.parallel import loss_parallel
 from torch.nn.parallel import DistributedDataParallel
 
-from gridstride.models import rotary
 from gridstride.models.decoder import Decoder
 from gridstride.train.config.arrangement import Arrangement
 from gridstride.train.distributed import collectives, tensor_parallel
@@ -174,8 +173,7 @@ def _completed(decoder: Decoder, device: torch.device) -> Decoder:
     """With what is no weight: ties, and tables that follow from the configuration."""
     if decoder.config.tied:
         decoder.lm_head.weight = decoder.embed_tokens.weight
-    if decoder.config.rotary_base is not None:
-        decoder.cos, decoder.sin = (table.to(device) for table in rotary.tables(decoder.config))
+    decoder.fill_tables(device)
     return decoder
 
 

@@ -46,28 +46,33 @@ class Optimisers:
 def build(model: nn.Module, config: settings.Optimiser, precision: Precision) -> Optimisers:
     """Weight decay for matrices only: norms and biases are scales and shifts, and tables see most rows rarely.
 
-    PyTorch's Muon multiplies in bf16, so it is for devices where that is fast.
+    PyTorch's Muon multiplies in bf16, so it is for devices where that is fast. It takes single matrices: those of
+    experts, which lie in one tensor, are AdamW's.
     """
-    matrices, tables, others = _sorted(model)
+    matrices, stacks, tables, others = _sorted(model)
     rest = [{"params": tables, "weight_decay": 0.0}, {"params": others, "weight_decay": 0.0}]
     if config.kind == "muon":
         kind = WideMuon if (precision.device, precision.name) == ("cpu", "fp32") else torch.optim.Muon
         muon = kind(matrices, lr=config.matrix_lr, weight_decay=config.weight_decay, momentum=config.momentum)
+        rest.append({"params": stacks, "weight_decay": config.weight_decay})
         return Optimisers([muon, _adamw(rest, config)])
-    decayed = {"params": matrices, "weight_decay": config.weight_decay}
+    decayed = {"params": matrices + stacks, "weight_decay": config.weight_decay}
     return Optimisers([_adamw([decayed, *rest], config)])
 
 
-def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+    """Matrices, those of all experts together, tables, and what has one axis."""
     matrices: list[Tensor] = []
+    stacks: list[Tensor] = []
     tables: list[Tensor] = []
     others: list[Tensor] = []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
         table = any(word in name for word in _TABLES)
-        (others if parameter.ndim < 2 else tables if table else matrices).append(parameter)
-    return matrices, tables, others
+        layered = stacks if parameter.ndim > 2 else matrices
+        (others if parameter.ndim < 2 else tables if table else layered).append(parameter)
+    return matrices, stacks, tables, others
 
 
 def _adamw(groups: list[dict[str, Any]], config: settings.Optimiser) -> torch.optim.Optimizer:

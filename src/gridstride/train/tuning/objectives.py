@@ -8,18 +8,30 @@ from torch import Tensor, nn
 
 from gridstride.models import lora
 from gridstride.models.decoder import Decoder, packed
+from gridstride.models.experts import balance_loss, router_logits
 from gridstride.train.data.packing import IGNORED
 
 
 class AnswerLoss(nn.Module):
-    """Mean loss, in nats, of the tokens of packed rows that are an answer's."""
+    """Mean loss, in nats, of the tokens of packed rows that are an answer's.
 
-    def __init__(self, decoder: Decoder) -> None:
+    In training `router_loss` times `balance_loss` is added, as transformers' `router_aux_loss_coef` has it; a batch's
+    is the mean of its micro-batches', which is not quite that of all its rows.
+    """
+
+    def __init__(self, decoder: Decoder, *, router_loss: float = 0.0) -> None:
         super().__init__()
-        self.decoder = decoder
+        self.decoder, self.router_loss = decoder, router_loss
 
     def forward(self, tokens_BT: Tensor, targets_BT: Tensor, positions_BT: Tensor, segments_BT: Tensor) -> Tensor:
-        hidden = self.decoder(tokens_BT, positions_BT, packed(segments_BT))
+        attend = packed(segments_BT)
+        if not (self.training and self.router_loss):
+            return self._answers(self.decoder(tokens_BT, positions_BT, attend), targets_BT)
+        with router_logits(self.decoder) as routed:
+            loss = self._answers(self.decoder(tokens_BT, positions_BT, attend), targets_BT)
+        return loss + self.router_loss * balance_loss(routed)
+
+    def _answers(self, hidden: Tensor, targets_BT: Tensor) -> Tensor:
         learned = targets_BT != IGNORED  # logits of these alone: of a large vocabulary they are most of the memory
         return F.cross_entropy(self.decoder.logits(hidden[learned]).float(), targets_BT[learned])
 

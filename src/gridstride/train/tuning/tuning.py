@@ -20,6 +20,7 @@ from gridstride.train.config import run_config as settings
 from gridstride.train.data.conversations import Example, Pair, Rows, Template, conversations, preferences
 from gridstride.train.data.packing import packed, paired, stacked
 from gridstride.train.data.sequences import row_numbers
+from gridstride.train.errors import TrainError
 from gridstride.train.report.curve import draw
 from gridstride.train.report.sample import answer
 from gridstride.train.task import Batch
@@ -143,6 +144,8 @@ class Answers(Tuning):
 
     def __init__(self, config: settings.Config, base: Base, rows: Rows[Example], length: int) -> None:
         super().__init__(config, base, rows, length)
+        if config.tune.router_loss and self.shape.experts is None:
+            raise TrainError(f"tune.router_loss = {config.tune.router_loss:g}: {base.folder} has no experts")
         self.train, self.held_out = packed(rows.train, length), packed(rows.validation, length)
         self.count = len(self.train)
         self.learned = [row.learned for row in self.train]
@@ -158,7 +161,7 @@ class Answers(Tuning):
         )
 
     def objective(self) -> nn.Module:
-        return AnswerLoss(self.load())
+        return AnswerLoss(self.load(), router_loss=self.config.tune.router_loss)
 
     def batch(self, step: int) -> Batch:
         mine = self.numbers(step, rank=self._rank, world=self._world)

@@ -49,10 +49,19 @@ _MOST_SHARED = 2560
 def unsupported(config: DecoderConfig, dtype: torch.dtype) -> str:
     """Why a decoder of this shape cannot run here; empty where it can."""
     if config.norm != "rms" or config.activation != "silu_gated" or config.rotary_base is None:
-        return f"family {config.family}: the kernels are for RMS norms, rotary positions and gated layers"
-    scales = config.embedding_scale, config.residual_scale, config.logit_divisor
-    if config.norm_after or config.joint_norm or config.attention_scale is not None or scales != (1.0, 1.0, 1.0):
-        return f"family {config.family}: the kernels know norms ahead of a layer and of heads, and no scales"
+        return f"family {config.family}: the kernels are for RMS norms, rotary positions and layers gated by silu"
+    scales = config.embedding_scale, config.residual_scale, config.logit_divisor, config.scaled_embedding
+    scores = config.attention_scale, config.query_scalar, config.attention_cap, config.logit_cap
+    norms = config.norm_after, config.norm_around, config.joint_norm, config.unit_offset
+    if any(norms) or scores != (None,) * 4 or scales != (1.0, 1.0, 1.0, False):
+        return f"family {config.family}: the kernels know norms ahead of a layer and of heads, and no scales or caps"
+    if config.experts is not None:
+        return f"family {config.family}: the kernels are for one MLP in a layer, not for mixtures of experts"
+    if config.window is not None and config.window.size < config.context:
+        return (
+            f"sliding_window {config.window.size}: the kernels look at all positions; --max-model-len "
+            f"{config.window.size} ends the context with the window"
+        )
     if dtype not in _HEADS:
         return f"{dtype}: the kernels are for {', '.join(map(str, _HEADS))}"
     if config.head_width not in _HEADS[dtype]:
@@ -72,7 +81,7 @@ class FusedDecoder:
         self.config = decoder.config
         self.embedding, self.head = decoder.embed_tokens.weight.detach(), decoder.lm_head.weight.detach()
         self.norm = decoder.norm.weight.detach()
-        self.cosine, self.sine = decoder.cos.float().contiguous(), decoder.sin.float().contiguous()
+        self.cosine, self.sine = (table.float().contiguous() for table in decoder.tables(long=self.config.stretched))
         self.layers = [_fused(layer) for layer in decoder.layers]
 
     @property

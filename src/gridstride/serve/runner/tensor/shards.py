@@ -42,6 +42,11 @@ def check(config: DecoderConfig, ranks: int) -> None:
         raise ModelError(
             f"--tensor-parallel-size {ranks}: {config.family} norms all heads of a token together, and no rank has them"
         )
+    if config.experts is not None and ranks > 1:
+        raise ModelError(
+            f"--tensor-parallel-size {ranks}: {config.family} has mixtures of experts, which are not cut into parts; "
+            "leave it out"
+        )
     for name in ("heads", "kv_heads", "hidden"):
         size = getattr(config, name)
         if size % ranks:

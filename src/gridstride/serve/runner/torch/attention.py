@@ -1,7 +1,7 @@
 """Attention of a ragged batch over a paged cache, by PyTorch's own functions.
 
 Sequences with one new token are a few padded calls, each of sequences of like length; a longer chunk of a prompt is a
-call of its own.
+call of its own. Where a layer has a sliding window, only the blocks that it reaches into are read.
 
 What lies behind a sequence's end takes part in the arithmetic, with weight 0. So it must be finite: a block is zeroed
 when its first slot is written, else a NaN that some ended request has left there would reach its next owner.
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gridstride.models import ops
+from gridstride.models.decoder import LayerAttention
 from gridstride.serve.engine.batch import Batch
 
 _LEAST_GROUP = 8
@@ -33,6 +34,14 @@ class Group:
     rows: Tensor  # [S], or [T] where one sequence has T new tokens
     blocks: Tensor  # [S * W] or [W]
     seen: Tensor  # [S, 1, 1, W * block_size] or [T, L]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All calls of a layer: sequences with one new token, and chunks of prompts."""
+
+    decoding: tuple[Group, ...]
+    chunks: tuple[Group, ...]
 
 
 class Scratch:
@@ -62,34 +71,33 @@ class PagedAttention:
         fresh = batch.slots[batch.slots % self._size == 0] // self._size
         if fresh.size:
             cache[:, :, self._tensor(fresh)] = 0
-        counts = np.diff(batch.starts)
-        self._chunks = [self._chunk(batch, s) for s in np.flatnonzero(counts > 1).tolist()]
-        self._decoding = [self._group(batch, members) for members in _alike(batch.lengths, counts == 1)]
+        self._batch = batch
+        self._groups: dict[int | None, Groups] = {}  # by window
 
-    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def __call__(self, which: LayerAttention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [N, H, D], k and v [N, K, D] -> [N, H, D]."""
-        for cache, new in zip(self._cache[:, layer], (k, v), strict=True):
+        for cache, new in zip(self._cache[:, which.layer], (k, v), strict=True):
             cache.flatten(0, 1).index_copy_(0, self._slots, new)
+        if which.window not in self._groups:
+            self._groups[which.window] = self._grouped(self._batch, which.window)
         out = torch.empty_like(q)
-        for group in self._decoding:
-            out[group.rows] = self._decode(layer, q[group.rows], group)
-        for group in self._chunks:
-            out[group.rows] = self._prefill(layer, q[group.rows], group)
+        for group in self._groups[which.window].decoding:
+            out[group.rows] = self._decode(which, q[group.rows], group)
+        for group in self._groups[which.window].chunks:
+            out[group.rows] = self._prefill(which, q[group.rows], group)
         return out
 
-    def _decode(self, layer: int, q: Tensor, group: Group) -> Tensor:
+    def _decode(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
         """One query token of each of S sequences [S, H, D]. The heads that share keys stand where tokens would."""
-        k, v = (self._gather(layer, which, group.blocks, len(q)) for which in (0, 1))
+        k, v = (self._gather(which.layer, each, group.blocks, len(q)) for each in (0, 1))
         grouped = q.unflatten(1, (k.shape[1], -1))
-        return F.scaled_dot_product_attention(grouped, k, v, attn_mask=group.seen).flatten(1, 2)
+        return ops.masked_attention(grouped, k, v, group.seen, cap=which.cap).flatten(1, 2)
 
-    def _prefill(self, layer: int, q: Tensor, group: Group) -> Tensor:
+    def _prefill(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
         length = group.seen.shape[1]
-        k, v = (self._gather(layer, which, group.blocks, 1)[:, :, :length] for which in (0, 1))
-        q = q.transpose(0, 1)[None]
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=group.seen, enable_gqa=k.shape[1] != q.shape[1])
-        return out[0].transpose(0, 1)
+        k, v = (self._gather(which.layer, each, group.blocks, 1)[:, :, :length] for each in (0, 1))
+        return ops.masked_attention(q.transpose(0, 1)[None], k, v, group.seen, cap=which.cap)[0].transpose(0, 1)
 
     def _gather(self, layer: int, which: int, blocks: Tensor, sequences: int) -> Tensor:
         """[S, K, W * block_size, D] of the blocks [S * W]."""
@@ -98,22 +106,39 @@ class PagedAttention:
         torch.index_select(cache, 0, blocks, out=out)
         return out.view(sequences, -1, *cache.shape[2:]).transpose(1, 2)
 
-    def _group(self, batch: Batch, members: NDArray[Any]) -> Group:
-        lengths = batch.lengths[members]
-        used = -(-lengths // self._size)
-        width = int(used.max())
-        blocks = np.where(np.arange(width) < used[:, None], batch.blocks[members, :width], self._nothing)
-        seen = np.arange(width * self._size) < lengths[:, None]
+    def _grouped(self, batch: Batch, window: int | None) -> Groups:
+        counts = np.diff(batch.starts)
+        looked = batch.lengths if window is None else np.minimum(batch.lengths, window)
+        return Groups(
+            tuple(self._group(batch, members, window) for members in _alike(looked, counts == 1)),
+            tuple(self._chunk(batch, s, window) for s in np.flatnonzero(counts > 1).tolist()),
+        )
+
+    def _group(self, batch: Batch, members: NDArray[Any], window: int | None) -> Group:
+        lengths = batch.lengths[members].astype(np.int64)[:, None]
+        begins = np.zeros_like(lengths) if window is None else np.maximum(lengths - window, 0)
+        first = begins // self._size  # block of each sequence
+        numbers = first + np.arange(int((-(-lengths // self._size) - first).max()))
+        used = numbers * self._size < lengths
+        known = np.minimum(numbers, batch.blocks.shape[1] - 1)
+        blocks = np.where(used, np.take_along_axis(batch.blocks[members], known, axis=1), self._nothing)
+        places = first * self._size + np.arange(numbers.shape[1] * self._size)
+        seen = (places >= begins) & (places < lengths)
         rows = batch.starts[members].astype(np.int64)
         return Group(
             self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen)[:, None, None]
         )
 
-    def _chunk(self, batch: Batch, s: int) -> Group:
+    def _chunk(self, batch: Batch, s: int, window: int | None) -> Group:
         start, end, length = int(batch.starts[s]), int(batch.starts[s + 1]), int(batch.lengths[s])
-        blocks = batch.blocks[s, : -(-length // self._size)].astype(np.int64)
-        seen = torch.ones(end - start, length, dtype=torch.bool, device=self._cache.device)
-        return Group(self._tensor(np.arange(start, end)), self._tensor(blocks), seen.tril(length - (end - start)))
+        past = length - (end - start)
+        first = 0 if window is None else max(past + 1 - window, 0) // self._size
+        blocks = batch.blocks[s, first : -(-length // self._size)].astype(np.int64)
+        shape, shift = (end - start, length - first * self._size), past - first * self._size
+        seen = torch.ones(shape, dtype=torch.bool, device=self._cache.device).tril(shift)
+        if window is not None:
+            seen = seen.triu(shift + 1 - window)
+        return Group(self._tensor(np.arange(start, end)), self._tensor(blocks), seen)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self._cache.device)

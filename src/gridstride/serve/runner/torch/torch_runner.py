@@ -36,6 +36,7 @@ class TorchRunner:
         only some of its config's. `adapters`: from 1 on those that sequences of a batch may have.
         """
         self.decoder = decoder if device is None else decoder.to(device)
+        self.decoder.always_long = True
         self.adapters, self._adapted = len(adapters), Adapted(self.decoder, adapters) if adapters else None
         self.blocks, self.block_size = blocks, block_size
         self.context, self.vocabulary = decoder.config.context, decoder.config.vocabulary
