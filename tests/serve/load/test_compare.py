@@ -13,7 +13,7 @@ from gridstride.commands.terminal import WrongUse
 from gridstride.serve.load import compare
 from gridstride.serve.load.errors import ServerGone
 
-from .test_run import words
+from .test_load_run import words
 
 
 def test_ratios_are_of_the_first_over_each_other() -> None:
