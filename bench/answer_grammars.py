@@ -20,7 +20,7 @@ from typing import Any
 import common
 import numpy as np
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.answers.formats import FORMATS, Format
 from gridstride.serve.answers.grammar import Calls, grammar
 from gridstride.serve.engine.grammar import Grammar, Grammars

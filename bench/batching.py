@@ -51,9 +51,9 @@ def write(folder: Path, shape: str, device: str) -> None:
     """A model folder of random weights with a byte-level BPE of the standard library's source."""
     import torch
 
-    from gridstride.models import folder as folders
     from gridstride.models.config import DecoderConfig
     from gridstride.models.decoder import Decoder
+    from gridstride.models.huggingface import folder as folders
     from gridstride.serve.load.prompts import library_source
     from gridstride.train import model
     from gridstride.train.config import run_config

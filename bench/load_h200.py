@@ -23,9 +23,9 @@ import common
 import torch
 from decode_h200 import SHAPE
 
-from gridstride.models import folder as folders
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import folder as folders
 from gridstride.train.config import run_config
 from gridstride.train.data import corpus, tokenizer
 

@@ -34,8 +34,8 @@ SIZES: dict[str, dict[str, int]] = {
 
 def write_model(folder: Path, sizes: dict[str, int]) -> int:
     """A model of the default configuration with random weights; how many they are."""
-    from gridstride.models import folder as folders
     from gridstride.models.decoder import Decoder
+    from gridstride.models.huggingface import folder as folders
     from gridstride.train.config import run_config
     from gridstride.train.data import corpus, tokenizer
     from gridstride.train.model import initialise, shape

@@ -61,7 +61,7 @@ def engine(*, seconds: float) -> tuple[Engine, Ready]:
 
 def serve(folder: str, seconds: float) -> None:
     """The server's process: says its address, and ends with SIGTERM."""
-    from gridstride.models.tokenizer import Tokenizer
+    from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.http import lifecycle
     from gridstride.serve.http.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
@@ -89,7 +89,7 @@ def write_tokenizer(folder: Path) -> None:
 
 def parts(folder: str) -> dict[str, float]:
     """Microseconds a token for its text and for its place in the metrics, in an update of STEPS tokens."""
-    from gridstride.models.tokenizer import Tokenizer
+    from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.client.output import Output
     from gridstride.serve.engine.messages import Update
     from gridstride.serve.engine.sampling import Sampling

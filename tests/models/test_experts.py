@@ -13,10 +13,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
-from gridstride.models import folder, ops
+from gridstride.models import ops
 from gridstride.models.config import DecoderConfig, Experts
 from gridstride.models.errors import ModelError
 from gridstride.models.experts import MixtureOfExperts, balance_loss, router_logits
+from gridstride.models.huggingface import folder
 
 from .families import make, saved, tokens
 

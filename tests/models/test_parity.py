@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
-from gridstride.models import folder
 from gridstride.models.families import FAMILIES
+from gridstride.models.huggingface import folder
 
 from .families import make, tokens
 

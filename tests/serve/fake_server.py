@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 def main(folder: str, words: str) -> None:
-    from gridstride.models.tokenizer import Tokenizer
+    from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.http import lifecycle
     from gridstride.serve.http.listen import listening, url_of
     from gridstride.serve.http.settings import Settings

@@ -9,9 +9,10 @@ import torch
 from fake_runner import run, submit, tokens
 from tiny import VOCABULARY, write_model
 
-from gridstride.models import adapter as adapters
-from gridstride.models import folder, lora
+from gridstride.models import lora
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import adapter as adapters
+from gridstride.models.huggingface import folder
 from gridstride.models.lora import LoraConfig
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.engine import Engine

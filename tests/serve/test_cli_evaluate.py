@@ -12,8 +12,8 @@ import torch
 from tiny import write_model
 
 from gridstride.cli import main
-from gridstride.models import folder as folders
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.huggingface import folder as folders
+from gridstride.models.text.tokenizer import Tokenizer
 
 TEXT = "def add(a, b):\n    return a + b\n" * 12
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import VOCABULARY, write_tokenizer
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tiny import write_model
 
-from gridstride.models import folder
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import folder
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.local import Local

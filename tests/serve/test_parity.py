@@ -15,9 +15,9 @@ import torch
 from fake_runner import run, tokens
 from families import make
 
-from gridstride.models import folder
 from gridstride.models.decoder import Decoder
 from gridstride.models.families import FAMILIES
+from gridstride.models.huggingface import folder
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling

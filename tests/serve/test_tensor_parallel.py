@@ -13,10 +13,10 @@ import torch
 from live import Live, real
 from tiny import write_model
 
-from gridstride.models import folder as folders
 from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import folder as folders
 from gridstride.serve.runner.tensor import shards
 
 SIZES: dict[str, Any] = {

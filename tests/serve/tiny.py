@@ -41,9 +41,9 @@ def write_model(
     """A folder that `gridstride serve` takes."""
     import torch
 
-    from gridstride.models import folder as folders
     from gridstride.models.config import DecoderConfig
     from gridstride.models.decoder import Decoder
+    from gridstride.models.huggingface import folder as folders
 
     config = DecoderConfig(
         family="qwen3", vocabulary=VOCABULARY, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48,

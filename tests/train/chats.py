@@ -11,9 +11,9 @@ import tokenizers
 import torch
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from gridstride.models import folder as folders
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import folder as folders
 from gridstride.train.checkpoint.folder import begin, opened
 from gridstride.train.config import run_config as settings
 from gridstride.train.trainer import Trainer

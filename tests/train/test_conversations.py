@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chats import MARKED, TEMPLATE, chat, conversations, preferences, write_base, write_rows
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train.data import conversations as data
 from gridstride.train.data.conversations import Example, Template
 from gridstride.train.errors import TrainError

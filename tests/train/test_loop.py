@@ -11,8 +11,8 @@ import pytest
 import torch
 from small import Show, trainer
 
-from gridstride.models import folder as models
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.huggingface import folder as models
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train import evaluate, loop
 from gridstride.train.checkpoint import checkpoints
 from gridstride.train.checkpoint.folder import RunFolder

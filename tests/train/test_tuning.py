@@ -13,13 +13,13 @@ from chats import CONTEXT, SMALL, TEMPLATE, chat, config, conversations, trainer
 from small import Show
 from torch.distributed.checkpoint import FileSystemReader
 
-from gridstride.models import adapter
-from gridstride.models import folder as models
 from gridstride.models.config import Experts, Window
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.experts import balance_loss, router_logits
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.huggingface import adapter
+from gridstride.models.huggingface import folder as models
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train import run as runs
 from gridstride.train.checkpoint.folder import RunFolder, opened
 from gridstride.train.errors import TrainError, TrainFailed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.engine import Engine

@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from gridstride.models import cost
-from gridstride.models import folder as models
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import folder as models
 from gridstride.train import evaluate, model
 from gridstride.train.checkpoint import export
 from gridstride.train.checkpoint.folder import RunFolder

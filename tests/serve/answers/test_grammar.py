@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from templates import MARKS
 from tiny import VOCABULARY, write_tokenizer
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.answers.formats import THOUGHTS
 from gridstride.serve.answers.grammar import Calls, Thoughts, avoiding, grammar
 from gridstride.serve.engine.grammar import Grammars

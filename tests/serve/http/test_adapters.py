@@ -13,7 +13,8 @@ import torch
 from live import PATIENCE, Live, real
 from tiny import write_model
 
-from gridstride.models import adapter, folder, lora
+from gridstride.models import lora
+from gridstride.models.huggingface import adapter, folder
 from gridstride.models.lora import LoraConfig
 
 PROMPTS = ("def add(", "import os", "a b c d e f g h", "return")

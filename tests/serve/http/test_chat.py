@@ -10,7 +10,7 @@ import pytest
 from live import Live, fake
 from tiny import write_tokenizer
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 
 HI = [{"role": "user", "content": "hi"}]
 TOOL = {"type": "function", "function": {"name": "f"}}

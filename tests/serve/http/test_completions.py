@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from live import Live
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

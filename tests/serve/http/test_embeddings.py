@@ -15,8 +15,8 @@ import torch
 from live import PATIENCE, Live, real
 from tiny import write_model
 
-from gridstride.models import folder as folders
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.huggingface import folder as folders
+from gridstride.models.text.tokenizer import Tokenizer
 
 TEXTS = ["def add(a, b):\n    return a + b\n", "import os", "naïve 🙂"]
 

@@ -14,8 +14,8 @@ import torch
 from live import Live, real
 from tiny import write_model
 
-from gridstride.models import folder as folders
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.huggingface import folder as folders
+from gridstride.models.text.tokenizer import Tokenizer
 
 PROMPT = "def add(a, b):\n    return"
 

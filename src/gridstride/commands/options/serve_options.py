@@ -13,14 +13,14 @@ from gridstride.commands.terminal import WrongUse, within
 from gridstride.programs.memory_size import memory_size
 
 if TYPE_CHECKING:
-    from gridstride.models.pooling import Pooling
+    from gridstride.models.huggingface.pooling import Pooling
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.protocol import Build
 
 _NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "prometheus_client")
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more
-_POOLINGS = ("last", "mean")  # as gridstride.models.pooling has them
+_POOLINGS = ("last", "mean")  # as gridstride.models.huggingface.pooling has them
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _TEMPLATE = "chat_template.jinja"  # of an adapter that was trained with one of its own
 _NAME = "model"  # the folder that `gridstride train` leaves below that of its run
@@ -101,10 +101,10 @@ def build_of(folder: Path, options: Options) -> Build:
 
 def settings_of(folder: Path, options: Options) -> Settings:
     """The HTTP side; WrongUse for a model folder that wants to be sampled as nothing can be."""
-    from gridstride.models import generation
     from gridstride.models.errors import ModelError
-    from gridstride.models.fields import read_text
-    from gridstride.models.pooling import pooling
+    from gridstride.models.huggingface import generation
+    from gridstride.models.huggingface.fields import read_text
+    from gridstride.models.huggingface.pooling import pooling
     from gridstride.serve.http.settings import Settings
 
     try:

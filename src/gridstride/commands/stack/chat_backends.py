@@ -30,8 +30,8 @@ class Talker(Protocol):
 
 def local(model: str | None, wishes: Wishes, *, device: str | None, dtype: str) -> Talker:
     """A model folder's; ModelError where it has no chat template."""
-    from gridstride.models import chat
-    from gridstride.models.find import find
+    from gridstride.models.huggingface.find import find
+    from gridstride.models.text import chat
 
     folder = find(model)
     chat.render(folder, [{"role": "user", "content": "Hello"}])  # says at once where that cannot be
@@ -84,7 +84,7 @@ class _Here:
         return self._wishes.max_tokens or max(1, self._model.ready.longest // _PART)
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
-        from gridstride.models import chat
+        from gridstride.models.text import chat
 
         tokenizer = self._model.tokenizer
         return tokenizer.encode(chat.render(tokenizer, messages), special=False)

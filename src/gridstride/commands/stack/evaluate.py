@@ -31,7 +31,7 @@ def run(
     within("--limit", limit, 1, 1 << 30)
     tasks = [_read(file, limit) for file in data]
     with mistakes_told():
-        from gridstride.models.find import find
+        from gridstride.models.huggingface.find import find
 
         folder = find(model)
         local = loaded(folder, device=device, dtype=dtype, most=_AT_A_TIME)

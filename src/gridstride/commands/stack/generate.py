@@ -35,7 +35,7 @@ def run(
     if any(not each for each in stop):
         raise WrongUse("--stop needs a text: an empty one would end everything at once")
     with mistakes_told():
-        from gridstride.models.find import find
+        from gridstride.models.huggingface.find import find
 
         folder, text = find(model), _prompt(prompt)
         local = loaded(folder, device=device, dtype=dtype, most=n)

@@ -84,7 +84,7 @@ def _one(url: str | None, load: Load) -> dict[str, Any]:
 
 def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
     from gridstride.models.errors import ModelError
-    from gridstride.models.find import find
+    from gridstride.models.huggingface.find import find
     from gridstride.serve.load import compare
     from gridstride.serve.load.load_run import run as run_load
 

@@ -48,7 +48,7 @@ class Wishes:
 
 def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:
     """The wishes, then the folder's own, then plain ones; a fresh seed where none is wished."""
-    from gridstride.models import generation
+    from gridstride.models.huggingface import generation
 
     seed = secrets.randbits(31) if wishes.seed is None else wishes.seed
     return Sampling.of(max_tokens=max_tokens, seed=seed, **(generation.sampling(folder) | wishes.given()))

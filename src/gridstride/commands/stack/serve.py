@@ -40,7 +40,7 @@ def _serve(folder: Path, listener: socket.socket, options: Options, settings: Se
     let_waiting_threads_sleep()
     child = Child(build)  # it loads PyTorch and the model while this process imports what it needs itself
     try:
-        from gridstride.models.tokenizer import Tokenizer
+        from gridstride.models.text.tokenizer import Tokenizer
         from gridstride.serve.http import lifecycle
 
         tokenizer = Tokenizer.load(folder)
@@ -94,7 +94,7 @@ class _Ready:
 
 def _folder(model: str | None) -> Path:
     from gridstride.models.errors import ModelError
-    from gridstride.models.find import find
+    from gridstride.models.huggingface.find import find
 
     try:
         return find(model)

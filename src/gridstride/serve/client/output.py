@@ -16,7 +16,7 @@ class Stream(Protocol):
 
 
 class Detokenizer(Protocol):
-    """What of a tokenizer this room needs: `gridstride.models.tokenizer.Tokenizer` has it."""
+    """What of a tokenizer this room needs: `gridstride.models.text.tokenizer.Tokenizer` has it."""
 
     eos: frozenset[int]
 

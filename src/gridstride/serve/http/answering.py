@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.answers.formats import Format, Marks
 from gridstride.serve.answers.grammar import Calls, SpecialId, Thoughts, grammar
 from gridstride.serve.answers.reader import Reader

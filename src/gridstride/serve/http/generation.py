@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output, Piece
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.http.errors import ApiError, sentence

@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.http.app import application
 from gridstride.serve.http.metrics import Metrics
 from gridstride.serve.http.prepare import Prepare

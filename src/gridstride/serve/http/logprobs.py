@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.client.output import Piece
 from gridstride.serve.engine.batch import TokenLogprobs
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from gridstride.models.chat import render, template
 from gridstride.models.errors import ModelError, TemplateError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.chat import render, template
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.answers.formats import Format, Marks, format_of, takes_one_call, thoughts_of
 from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.requests.messages import Conversation, plain

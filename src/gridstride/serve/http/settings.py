@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gridstride.models.pooling import Pooling
+from gridstride.models.huggingface.pooling import Pooling
 
 MAX_N = 128  # sequences of one prompt, as OpenAI has it
 MAX_STOP = 4  # stop strings, as OpenAI has it

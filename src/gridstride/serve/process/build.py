@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import torch
 
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
 from gridstride.serve.process.protocol import Ready

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import torch
 
-from gridstride.models import adapter, folder, openmp
+from gridstride.models import openmp
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import adapter, folder
 from gridstride.serve.engine.batch import Runner
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free

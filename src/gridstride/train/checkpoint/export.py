@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gridstride.models import folder
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import folder
 from gridstride.train.data import tokenizer as bpe
 from gridstride.train.data.prepare import Prepared
 

@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gridstride.models.answer_spans import rendered
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer, special_tokens
+from gridstride.models.text.answer_spans import rendered
+from gridstride.models.text.tokenizer import Tokenizer, special_tokens
 from gridstride.train.data import jsonl
 from gridstride.train.errors import TrainError
 
@@ -85,7 +85,7 @@ class Template:
 
     def prompt(self, messages: Messages) -> list[int]:
         """Tokens of a conversation that the model is to answer."""
-        from gridstride.models.chat import render
+        from gridstride.models.text.chat import render
 
         return self._tokenizer.encode(render(self._tokenizer, messages, chat_template=self._template), special=False)
 

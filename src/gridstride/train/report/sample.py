@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gridstride.models.decoder import Decoder
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 
 BEGINNINGS = ("def read_", "class Queue:\n    def __init__(self", "import os\n")
 

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import torch
 
-from gridstride.models import adapter, chat, lora
-from gridstride.models import folder as models
+from gridstride.models import lora
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
-from gridstride.models.fields import read_text
+from gridstride.models.huggingface import adapter
+from gridstride.models.huggingface import folder as models
+from gridstride.models.huggingface.fields import read_text
 from gridstride.models.lora import LoraConfig
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text import chat
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train.config import run_config as settings
 from gridstride.train.errors import TrainError
 

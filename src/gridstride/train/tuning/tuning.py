@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gridstride.models import adapter, cost, lora
-from gridstride.models import folder as models
+from gridstride.models import cost, lora
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import adapter
+from gridstride.models.huggingface import folder as models
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.config import run_config as settings
 from gridstride.train.data.conversations import Example, Pair, Rows, Template, conversations, preferences

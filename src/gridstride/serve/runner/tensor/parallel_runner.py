@@ -21,9 +21,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gridstride.models import folder
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import folder
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.runner.tensor import shards
 from gridstride.serve.runner.torch.torch_runner import TorchRunner

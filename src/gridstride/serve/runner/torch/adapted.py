@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gridstride.models.adapter import Adapter
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface.adapter import Adapter
 from gridstride.models.lora import put
 from gridstride.serve.engine.batch import Batch
 

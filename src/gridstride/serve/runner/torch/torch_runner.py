@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from gridstride.models.adapter import Adapter
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface.adapter import Adapter
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.runner.torch.adapted import Adapted
 from gridstride.serve.runner.torch.attention import PagedAttention, Scratch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridstride.models.errors import ModelError
-from gridstride.models.generation import sampling
+from gridstride.models.huggingface.generation import sampling
 
 
 def said(folder: Path, **values: Any) -> dict[str, float]:

@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from gridstride.models import exchange, folder, saving
-from gridstride.models.checkpoint import INDEX, SINGLE
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.families import FAMILIES
+from gridstride.models.huggingface import exchange, folder, saving
+from gridstride.models.huggingface.checkpoint import INDEX, SINGLE
 
 from .families import make, saved, tokens
 

@@ -12,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.models.checkpoint import Checkpoint, some
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
-from gridstride.models.exchange import put_in_place
-from gridstride.models.fields import Fields, read_object, shown
-from gridstride.models.hf_config import from_hf
-from gridstride.models.hf_names import place
+from gridstride.models.huggingface.checkpoint import Checkpoint, some
+from gridstride.models.huggingface.exchange import put_in_place
+from gridstride.models.huggingface.fields import Fields, read_object, shown
+from gridstride.models.huggingface.hf_config import from_hf
+from gridstride.models.huggingface.hf_names import place
+from gridstride.models.huggingface.saving import new_folder, text_of
 from gridstride.models.lora import LoraConfig, LoraLinear, check_family, linears, put, updated
-from gridstride.models.saving import new_folder, text_of
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."  # of PEFT's two wrappers

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.models.errors import ModelError
-from gridstride.models.fields import Fields, read_object, read_text
+from gridstride.models.huggingface.fields import Fields, read_object, read_text
 
 _REPLACEMENT = "\ufffd"  # what a decoder gives for bytes that are not UTF-8, or not yet
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from gridstride.models.config import DecoderConfig, Experts, Window
 from gridstride.models.families import FamilyFacts
-from gridstride.models.fields import Fields
-from gridstride.models.hf_rotary import window_base
+from gridstride.models.huggingface.fields import Fields
+from gridstride.models.huggingface.hf_rotary import window_base
 
 _LAYERS_AT_MOST = 1 << 16
 _FULL, _WINDOWED = "full_attention", "sliding_attention"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridstride.models.errors import ModelError
-from gridstride.models.pooling import pooling
+from gridstride.models.huggingface.pooling import pooling
 
 
 def folder(path: Path, values: dict[str, Any]) -> Path:

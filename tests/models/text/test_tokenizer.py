@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.tokenizer import Tokenizer
 
 from .texts import byte_fallback, byte_level, metaspace, write
 

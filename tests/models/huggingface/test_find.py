@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.models.errors import ModelError
-from gridstride.models.find import find
+from gridstride.models.huggingface.find import find
 
 
 def model(folder: Path) -> Path:

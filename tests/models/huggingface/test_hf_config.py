@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gridstride.models.config import DecoderConfig, Experts, RotaryScaling, Window
 from gridstride.models.errors import ModelError
-from gridstride.models.hf_config import from_hf, to_hf
+from gridstride.models.huggingface.hf_config import from_hf, to_hf
 
 from .families import SMALL, SMALL_GPT2
 

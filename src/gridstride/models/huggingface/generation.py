@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gridstride.models.fields import Fields, read_object
+from gridstride.models.huggingface.fields import Fields, read_object
 
 _RULES: dict[str, tuple[Callable[[float], bool], str]] = {
     "temperature": (lambda value: value >= 0, "at least 0"),

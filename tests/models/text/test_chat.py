@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from gridstride.models import chat
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text import chat
+from gridstride.models.text.tokenizer import Tokenizer
 
 from .texts import byte_level, write
 

@@ -17,13 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.models.checkpoint import INDEX, SINGLE
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
-from gridstride.models.exchange import put_in_place
-from gridstride.models.hf_config import to_hf
-from gridstride.models.hf_names import parts, place
+from gridstride.models.huggingface.checkpoint import INDEX, SINGLE
+from gridstride.models.huggingface.exchange import put_in_place
+from gridstride.models.huggingface.hf_config import to_hf
+from gridstride.models.huggingface.hf_names import parts, place
 
 SHARD_BYTES = 5_000_000_000  # as transformers cut them
 

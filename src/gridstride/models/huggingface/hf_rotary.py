@@ -6,7 +6,7 @@ from typing import Any
 
 from gridstride.models.config import RotaryScaling
 from gridstride.models.families import FamilyFacts
-from gridstride.models.fields import Fields
+from gridstride.models.huggingface.fields import Fields
 from gridstride.models.rotary import longrope_attention, yarn_attention
 
 _FULL, _WINDOWED = "full_attention", "sliding_attention"

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridstride.models.chat import render
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.chat import render
+from gridstride.models.text.tokenizer import Tokenizer
 
 _MARKED = re.compile(r"\{%[-+]?\s*generation\b")
 Messages = Sequence[Mapping[str, Any]]

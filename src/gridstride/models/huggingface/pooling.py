@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from gridstride.models.errors import ModelError
-from gridstride.models.fields import Fields, read_object
+from gridstride.models.huggingface.fields import Fields, read_object
 
 Pooling = Literal["last", "mean"]
 _FILE = Path("1_Pooling", "config.json")

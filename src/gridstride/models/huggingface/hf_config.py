@@ -9,10 +9,10 @@ from typing import Any
 from gridstride.models.config import DecoderConfig, Family
 from gridstride.models.errors import ModelError
 from gridstride.models.families import FAMILIES, FamilyFacts
-from gridstride.models.fields import Fields, shown
-from gridstride.models.hf_gpt2 import gpt2, to_gpt2
-from gridstride.models.hf_layers import experts, to_experts, to_window, window
-from gridstride.models.hf_rotary import rotary, to_scaling
+from gridstride.models.huggingface.fields import Fields, shown
+from gridstride.models.huggingface.hf_gpt2 import gpt2, to_gpt2
+from gridstride.models.huggingface.hf_layers import experts, to_experts, to_window, window
+from gridstride.models.huggingface.hf_rotary import rotary, to_scaling
 
 _CONTEXT_AT_MOST = 1 << 24  # positions; the tables of cosines for them have gigabytes
 _ACTIVATIONS = {

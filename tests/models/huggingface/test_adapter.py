@@ -12,11 +12,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from gridstride.models import adapter, lora
-from gridstride.models import folder as folders
+from gridstride.models import lora
 from gridstride.models.config import DecoderConfig, Experts
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
+from gridstride.models.huggingface import adapter
+from gridstride.models.huggingface import folder as folders
 from gridstride.models.lora import LoraConfig
 
 SIZES: dict[str, Any] = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import jinja2
 
-from gridstride.models import sandbox
 from gridstride.models.errors import ModelError, TemplateError
-from gridstride.models.fields import read_object, read_text
-from gridstride.models.tokenizer import Tokenizer, special_tokens
+from gridstride.models.huggingface.fields import read_object, read_text
+from gridstride.models.text import template_sandbox as sandbox
+from gridstride.models.text.tokenizer import Tokenizer, special_tokens
 
 
 def render(

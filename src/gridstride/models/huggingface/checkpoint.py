@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gridstride.models.errors import ModelError
-from gridstride.models.fields import read_object, shown
+from gridstride.models.huggingface.fields import read_object, shown
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 _FLOATS = ("F64", "F32", "F16", "BF16")

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from gridstride.models.checkpoint import Checkpoint, Header, some
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
-from gridstride.models.fields import read_object
-from gridstride.models.find import find
-from gridstride.models.hf_config import from_hf
-from gridstride.models.hf_names import COMPUTED, StoredTensor, bare, joined, parts, place
-from gridstride.models.saving import save, save_state
+from gridstride.models.huggingface.checkpoint import Checkpoint, Header, some
+from gridstride.models.huggingface.fields import read_object
+from gridstride.models.huggingface.find import find
+from gridstride.models.huggingface.hf_config import from_hf
+from gridstride.models.huggingface.hf_names import COMPUTED, StoredTensor, bare, joined, parts, place
+from gridstride.models.huggingface.saving import save, save_state
 
 __all__ = ["find", "load", "read_config", "save", "save_state", "stored_dtype"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gridstride.models.answer_spans import rendered
 from gridstride.models.errors import ModelError
-from gridstride.models.tokenizer import Tokenizer
+from gridstride.models.text.answer_spans import rendered
+from gridstride.models.text.tokenizer import Tokenizer
 
 from .texts import byte_level
 

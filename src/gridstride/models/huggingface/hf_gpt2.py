@@ -6,8 +6,8 @@ from typing import Any
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.families import FAMILIES
-from gridstride.models.fields import Fields, shown
-from gridstride.models.hf_layers import experts, window
+from gridstride.models.huggingface.fields import Fields, shown
+from gridstride.models.huggingface.hf_layers import experts, window
 
 
 def gpt2(fields: Fields) -> DecoderConfig:

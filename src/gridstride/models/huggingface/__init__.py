@@ -1,0 +1,1 @@
+"""A model's folder as Hugging Face has it: read, checked, written."""
