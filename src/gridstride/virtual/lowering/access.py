@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES, SITE
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import Value, constant, vector_constant
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.function import Lowering

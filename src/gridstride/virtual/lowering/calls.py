@@ -6,8 +6,9 @@ gets a pointer to the area of each of its parameters and results.
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
-from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, bits, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering, llvm_type

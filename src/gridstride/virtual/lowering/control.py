@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.uniformity import last_of, leaves, waits
 from gridstride.virtual.lowering.barrier_operands import barrier_operands

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from gridstride.virtual.abi.layout import WARP
+from gridstride.virtual.abi.execution_records import WARP
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.ir.builder import Builder, Value, bits, constant, element, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gridstride.virtual.abi.layout import FAULT, HARDWARE_STACK, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.analysis.bounded_waits import gives_up

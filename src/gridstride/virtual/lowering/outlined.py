@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES, SITE
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import Builder, Value, constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering.access import Access, Group

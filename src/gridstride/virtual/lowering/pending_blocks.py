@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridstride.virtual.abi.layout import LAUNCH, SPINNING, WARP
+from gridstride.virtual.abi.execution_records import LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.uniformity import bits_of, parts, waits
 from gridstride.virtual.lowering.bounded_wait import patient

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BLOCK, CLUSTER, LANES, LAUNCH, WORKER
+from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, WORKER
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine, cluster_use
 from gridstride.virtual.lowering.frame_layout import RESERVED, RESERVED_BYTES

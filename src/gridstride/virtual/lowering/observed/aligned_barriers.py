@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.uniformity import bits_of, last_of, waits
 from gridstride.virtual.lowering.function import Lowering

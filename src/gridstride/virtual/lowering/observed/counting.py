@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from gridstride.virtual.abi.access_counters import COUNTERS
 from gridstride.virtual.abi.counter_tables import AccessCounters, BlockCounters, BranchCounter, CounterTables
-from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import BLOCK_STRONG
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.latches import counts

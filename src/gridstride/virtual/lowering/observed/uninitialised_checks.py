@@ -6,7 +6,7 @@ So the lanes that read such a value are marked (see taint), and what becomes of 
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, element, vector_constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered

@@ -8,8 +8,10 @@ know what each of them knew (`known`). Volatile accesses order nothing between l
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, LANE_SHADOW, LANES
-from gridstride.virtual.abi.race_keys import NOT_TOLD
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import LANE_SHADOW
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
@@ -168,7 +170,7 @@ def _against(
             matters = silent ^ matters
         with b.if_(matters):
             # Where the lane itself was the last of several readers, another one stands for them.
-            one = b.select(told_by_one, other | NOT_TOLD, b.select(other == lane, other ^ 1, other))
+            one = b.select(told_by_one, other | SINGLE_LANE_WAIT, b.select(other == lane, other ^ 1, other))
             them = (them << 8) | one
             there = who >> 16
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import (
-    FAULT,
-    LANES,
-    LAUNCH,
-    SITE,
-    UNSET_SHIFT,
-)
+from gridstride.virtual.abi.execution_records import LAUNCH
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE, UNSET_SHIFT
 from gridstride.virtual.abi.value_origins import GLOBAL, MEANINGLESS, NO_SECOND_SITE, REGISTER, SHARED, SHUFFLED, STORED
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64
@@ -328,7 +325,7 @@ def _team(m: IrModule) -> None:
     """Units of a cluster's shared memory, as its race detector counts them, that some block has written."""
     head = ("warp* warp", "cluster_race* team", "i32 mask", f"{wide('i32')} unit")
     with m.function("void", "gs_unset_team", *head) as (b, (warp, team, mask, unit)):
-        each, cluster = team.each, cluster_of(b, warp)
+        each, cluster = team.units_per_block, cluster_of(b, warp)
         with b.lanes(mask) as lane:
             one = b.extract(unit, lane)
             race = block_at(b, cluster, one // each).race

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import BLOCK, CLUSTER, FAULT, LAUNCH, WAITING
+from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, WAITING
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import block_in_turn, can_run, i32, i64, increment, is_observed, warp_at
 

@@ -6,6 +6,7 @@ What a launch needs is checked here, so that the thread gets the error; errors a
 from __future__ import annotations
 
 from gridstride.virtual.abi.grid_launches import (
+    FAILURE,
     FIRE_AND_FORGET,
     FUNCTION_BASE,
     INVALID_CONFIGURATION,
@@ -13,21 +14,18 @@ from gridstride.virtual.abi.grid_launches import (
     INVALID_FUNCTION,
     INVALID_HANDLE,
     INVALID_VALUE,
+    KERNEL,
+    MAX_FAILURES,
     NO_ATTRIBUTE,
     OUT_OF_MEMORY,
-    TOO_MANY_PENDING,
-)
-from gridstride.virtual.abi.layout import (
-    FAILURE,
-    KERNEL,
-    LANES,
-    MAX_FAILURES,
     PENDING,
     QUEUE,
     QUEUED,
     STREAM_BASE,
     TAKEN,
+    TOO_MANY_PENDING,
 )
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.memory.printf_records import row

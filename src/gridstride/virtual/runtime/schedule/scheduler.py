@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import (
+from gridstride.virtual.abi.copy_queue import COPIES, QUEUE_BYTES
+from gridstride.virtual.abi.execution_records import (
     BLOCK,
-    COPIES,
     DONE,
-    FAULT,
-    FLIGHT_BYTES,
-    FLIGHTS,
-    LANES,
     LAUNCH,
-    QUEUE_BYTES,
     READY,
     SPINNING,
+    TID_RECORD,
     WAITING,
     WARP,
     WORKER,
 )
-from gridstride.virtual.abi.scheduling import TID_RECORD
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.wgmma_flights import FLIGHT_BYTES, FLIGHTS
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import (
     block_in_turn,

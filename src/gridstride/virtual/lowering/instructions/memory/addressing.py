@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, SPACES
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, bits, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import affine

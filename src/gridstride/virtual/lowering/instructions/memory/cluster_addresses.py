@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.address_spaces import NO_BLOCK_ADDRESS, OFFSET_MASK
-from gridstride.virtual.abi.layout import CLUSTER, LANES, RANK_SHIFT
+from gridstride.virtual.abi.address_spaces import NO_BLOCK_ADDRESS, OFFSET_MASK, RANK_SHIFT
+from gridstride.virtual.abi.execution_records import CLUSTER
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering.access import Access

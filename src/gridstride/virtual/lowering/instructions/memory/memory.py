@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import SPACES
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering import outlined
