@@ -160,7 +160,7 @@ def _write(program: Program, function: Function, shape: BlockShape, effects: Syn
         _check_stack(cx)
         cx.begin(0, None)
         take_registers(cx)
-        cx.flush(set(function.registers))
+        cx.registers.flush(set(function.registers))
         flow.write(Value("%mask", "i32"))
         program.ir.add(
             f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b

@@ -38,13 +38,13 @@ class PendingBlocks:
             # Every block leads to every other through the shared tests: masks and registers stay in memory, for in
             # LLVM's form each of them would need a value per block there, and compiling would take minutes.
             self.facts.whole[:] = [False] * len(self.code.blocks)
-            cx.keep_slots()
-        self.slots = [cx.slot("i32") for _ in self.code.blocks]
+            cx.registers.keep_slots()
+        self.slots = [cx.registers.slot("i32") for _ in self.code.blocks]
         self.can_wait = 0
         for bits in self.facts.frontier:
             self.can_wait |= bits
         self.gates: dict[int, Value] = {
-            self.code.successors[i][0]: cx.slot("i64")
+            self.code.successors[i][0]: cx.registers.slot("i64")
             for i, block in enumerate(self.code.blocks)
             if parts(self.code, self.facts.frontier, i) and self.code.successors[i]
         }
@@ -54,10 +54,10 @@ class PendingBlocks:
             if block and block[-1].opcode == "call" and waits(block[-1])
         }
         """Of those gates, the ones where calls return: whoever is pending there is away."""
-        self.freed = {target: cx.slot("i32") for target in self.gates}
+        self.freed = {target: cx.registers.slot("i32") for target in self.gates}
         """Lanes that a barrier let go and that have not run yet, when others came to be held for its next turn."""
-        self.budget = cx.slot("i32") if self.code.spin_edges else None
-        self.turn = cx.slot("i32") if self.code.spin_edges else Value("", "ptr")
+        self.budget = cx.registers.slot("i32") if self.code.spin_edges else None
+        self.turn = cx.registers.slot("i32") if self.code.spin_edges else Value("", "ptr")
 
     def start(self, mask: Value | None) -> None:
         """At the function's start; `mask` holds the lanes that enter it (None: all 32)."""

@@ -72,7 +72,7 @@ def _multiply(cx: Lowering, ins: Instruction) -> None:
     some = cx.b.compare("ne", cx.active(), constant("i32", 0))
     sums = _area(cx, "wgmma sums", 4 * LANES * MOST_REGISTERS)
     _put(cx, sums, form.d)
-    with cx.aside(), cx.b.if_(some):
+    with cx.conditional_code(), cx.b.if_(some):
         _call(cx, form, site, sums)
     _take(cx, sums, form.d)
 
