@@ -25,7 +25,7 @@ from gridstride.virtual.runtime.sanitize.cluster_races import emit_cluster_races
 from gridstride.virtual.runtime.sanitize.global_races import emit_global_races
 from gridstride.virtual.runtime.sanitize.race_pairs import emit_pairs
 from gridstride.virtual.runtime.sanitize.shared_lane_races import emit_lanes
-from gridstride.virtual.runtime.sanitize.uninitialised_reads import emit_unset
+from gridstride.virtual.runtime.sanitize.uninitialised.uninitialised_reads import emit_unset
 from gridstride.virtual.runtime.sanitize.wgmma_checks import emit_warpgroup
 from gridstride.virtual.runtime.schedule.cluster_barrier import emit_cluster_barrier
 from gridstride.virtual.runtime.schedule.cluster_blocks import emit_clusters

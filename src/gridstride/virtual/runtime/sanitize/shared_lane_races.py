@@ -18,7 +18,7 @@ from gridstride.virtual.runtime.sanitize import lane_orders
 from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
 from gridstride.virtual.runtime.sanitize.shared_races import plane_of
-from gridstride.virtual.runtime.sanitize.uninitialised_reads import _units
+from gridstride.virtual.runtime.sanitize.uninitialised.unset_shared import units_of
 
 WRITTEN, READ = 0, 1
 """The planes of a unit."""
@@ -123,12 +123,12 @@ def _access(m: IrModule, kind: str) -> None:
         if kind == "store":
             race.storing_bytes = size
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
-        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+        with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             _against(b, warp, race, WRITTEN, lanes, site, lane, unit, writes=kind == "store")
             if kind == "store":
                 _against(b, warp, race, READ, lanes, site, lane, unit, writes=False)
         me = (site << 16) | (own << 8)
-        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+        with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
                 _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
