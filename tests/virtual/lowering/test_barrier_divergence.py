@@ -7,7 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.lowering.analysis.uniformity import Code, _grow
+from gridstride.virtual.lowering.analysis.control_flow import Code
+from gridstride.virtual.lowering.analysis.lane_frontiers import grow_frontiers
 from gridstride.virtual.lowering.observed.barrier_divergence import goes_around
 from gridstride.virtual.ptx.module import Instruction
 
@@ -24,7 +25,7 @@ def code_of(successors: Graph, *, spins: frozenset[int] = frozenset(), bars: fro
     return Code(
         blocks=[[instruction(opcode)] for opcode in last], successors=successors, live_in=[set() for _ in successors],
         registers={}, spin_edges={(b, s) for b in spins for s in successors[b]}, reads=lambda ins: (),
-        writes=lambda ins: (), uniform_params=frozenset(), entry=True, given=frozenset(), branch_targets={},
+        writes=lambda ins: (), uniform_params=frozenset(), entry=True, register_params=frozenset(), branch_targets={},
     )  # fmt: skip
 
 
@@ -85,8 +86,8 @@ def test_frontiers_are_the_least_that_fit_together(successors: Graph, data: st.D
     code = code_of(successors, spins=data.draw(some), bars=data.draw(some))
     found, waiters = [0] * len(successors), [0] * len(successors)
     if data.draw(st.booleans()):  # as far as they come while fewer blocks are known to diverge
-        _grow(code, [d and data.draw(st.booleans()) for d in divergent], found, waiters)
-    _grow(code, divergent, found, waiters)
+        grow_frontiers(code, [d and data.draw(st.booleans()) for d in divergent], found, waiters)
+    grow_frontiers(code, divergent, found, waiters)
     parted = [b for b, block in enumerate(code.blocks) if block[0].opcode == "bar" and found[b]]
     held = sum(1 << s for s in {s for b in parted for s in successors[b]})
     assert found == by_definition(code, divergent, held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.abi.execution_records import WARP
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
-from gridstride.virtual.lowering.analysis.uniformity import last_of, leaves, waits
+from gridstride.virtual.lowering.analysis.control_flow import ends_lanes, last_of, waits
 from gridstride.virtual.lowering.barrier_operands import barrier_operands
 from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
@@ -66,7 +66,7 @@ class Flow:
             self._branch(index, last)
         elif last.opcode == "brx":
             self._indexed(index, last)
-        elif leaves(last):
+        elif ends_lanes(last):
             self._leave(index, last)
         elif last.opcode == "call":
             self._held_call(index, last)

@@ -12,7 +12,9 @@ from gridstride.virtual.ir.builder import Builder, Value, bits, constant, wide
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
-from gridstride.virtual.lowering.analysis.uniformity import Code, Facts, is_uniform, special_shape, varies
+from gridstride.virtual.lowering.analysis.control_flow import Code
+from gridstride.virtual.lowering.analysis.lane_variation import is_uniform, special_shape, varies
+from gridstride.virtual.lowering.analysis.uniformity import Facts
 from gridstride.virtual.lowering.linear_values import LlvmScalars
 from gridstride.virtual.lowering.program import Program
 from gridstride.virtual.lowering.register_file import RegisterFile

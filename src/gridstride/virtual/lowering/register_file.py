@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from gridstride.virtual.ir.builder import Builder, Value, wide
 from gridstride.virtual.lowering.analysis.affine import Affine
-from gridstride.virtual.lowering.analysis.uniformity import width_of
+from gridstride.virtual.lowering.analysis.lane_variation import width_of
 from gridstride.virtual.lowering.linear_values import spread
 from gridstride.virtual.lowering.value_types import llvm_type
 
