@@ -62,7 +62,8 @@ FLOORS = {
     ).split(),
     "judge": (
         "symbols header problem parameter_names index_bounds likely_launch expected starter cases find reference "
-        "finding_kinds verdict execution results sandbox timing verify gains ladder submission proof explain report"
+        "finding_kinds verdict execution results sandbox timing verify gains "
+        "rung_findings rung_figures ladder submission proof explain report"
     ).split(),
     "serve": "engine runner client process local answers http load evaluate".split(),
     "train": (

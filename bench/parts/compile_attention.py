@@ -37,13 +37,13 @@ STARTED = time.process_time()
 import numpy as np  # noqa: E402
 
 import gridstride as gs  # noqa: E402
-from gridstride.compiler import nvrtc  # noqa: E402
+from gridstride.compiler.nvrtc import compile_cuda  # noqa: E402
 from gridstride.virtual.launch import linking  # noqa: E402
 from gridstride.virtual.lowering import kernel  # noqa: E402
 from gridstride.virtual.machine import engine  # noqa: E402
 
 IMPORTED = time.process_time()
-clock(nvrtc, "_compile", "nvrtc")
+clock(compile_cuda, "_compile", "nvrtc")
 clock(linking, "parse", "parse")
 clock(kernel, "lower_kernel", "lower")
 clock(engine, "compile_object", "llvm")

@@ -126,7 +126,7 @@ def test_a_kernel_that_does_not_compile_shows_its_line(project: Path) -> None:
     code, output = run(project)
     assert code == 1
     assert 'identifier "z" is undefined' in output
-    assert "compiler/nvrtc.py" not in output
+    assert "compiler/nvrtc/" not in output
 
 
 def test_a_physical_gpu_that_is_not_there_skips_with_the_reason(project: Path) -> None:

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.abi.layout import HEAP_UNIT, MAX_COPIES, MAX_FAILURES, MAX_FINDINGS, OUTPUT
+from gridstride.virtual.abi.copy_queue import MAX_COPIES
+from gridstride.virtual.abi.finding_records import MAX_FINDINGS
+from gridstride.virtual.abi.grid_launches import MAX_FAILURES
+from gridstride.virtual.abi.memory_records import HEAP_UNIT
+from gridstride.virtual.abi.output_records import OUTPUT
 
 EDGE = pytest.mark.parametrize("past", [-1, 0, 1], ids=["one_less", "full", "one_more"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.abi.layout import TENSOR
+from gridstride.virtual.abi.tensor_map_layout import TENSOR
 
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 

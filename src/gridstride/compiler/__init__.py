@@ -3,7 +3,8 @@
 from gridstride.compiler.bindings import NoCompiler, supported_archs
 from gridstride.compiler.cache import DiskCache
 from gridstride.compiler.diagnostics import CompileError, CompileWarning, Diagnostic
-from gridstride.compiler.nvrtc import Compiled, compile_cuda
+from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.nvrtc.compiled import Compiled
 from gridstride.compiler.signature import Parameter, Signature, signatures
 from gridstride.compiler.signature_cache import cached_signatures
 

@@ -10,32 +10,29 @@ from typing import Any
 
 from gridstride.device.choice import device as choose
 from gridstride.judge.cases.case_list import all_cases
-from gridstride.judge.cases.coverage import Coverage, coverage
+from gridstride.judge.cases.coverage import coverage
 from gridstride.judge.cases.kernel_cases import kernel_cases
-from gridstride.judge.cases.path_cases import never_run, path_cases
-from gridstride.judge.execution.launch_limits import too_large_a_heap, too_many_registers
+from gridstride.judge.cases.path_cases import path_cases
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
-from gridstride.judge.problem import Case, ProblemError
+from gridstride.judge.problem import ProblemError
 from gridstride.judge.reference.prepared_cases import PreparedCases, prepare
-from gridstride.judge.results.outgrown import outgrown
+from gridstride.judge.rung_figures import counted, timed
+from gridstride.judge.rung_findings import missing_classes, outgrown_variables, unreached_lines, with_parameter_notes
 from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
-from gridstride.judge.timing.limits import Rates, floor_ms
 from gridstride.judge.timing.memcheck import memcheck
 from gridstride.judge.timing.timer import Timer
 from gridstride.judge.verdict import Finding, Rejection, RungResult, Twin
-from gridstride.judge.verify import Verification, observe, refused_launch, totals, verify
-from gridstride.protocol import Device, DeviceError
+from gridstride.judge.verify import Verification, refused_launch, verify
+from gridstride.protocol import Device
 from gridstride.virtual.chips import names as chips
 from gridstride.virtual.gpu import VirtualGPU
 
-_TOO_FAST = 0.98  # a time under this share of the roofline is a fault, not a record; clocks may boost a little
 _TIME_LIMIT = 30.0  # seconds for one launch of a case on the virtual GPU: they take milliseconds
 _WRONG_TIME_LIMIT = 1.0  # the same for kernels that must be rejected, some of which never end
 _VERDICT = 30  # times as long as one launch may take, all cases of a submission may: they take 3 to 35 seconds
-_ARGUMENTS_AT_FAULT = frozenset({"wrong_result", "input_changed", "out_of_bounds", "uninitialised_read"})
 _CHIP = "h200"  # stands in for a physical GPU that has no chip file
 Progress = Callable[[str], None]
 
@@ -144,7 +141,7 @@ class Ladder:
                     result = self._memchecked(result, file)
                 result = result if result.findings else self._judged(result, runnable)
                 if result.findings:
-                    return replace(result, findings=_with_notes(result.findings, result.notes))
+                    return replace(result, findings=with_parameter_notes(result.findings, result.notes))
         except RefusedError as refused:
             return replace(result, findings=(refused.finding,))
         return result
@@ -208,72 +205,19 @@ class Ladder:
             result,
             coverage=seen,
             repeatable=verification.repeatable,
-            findings=verification.findings or self._outgrown(verification, runnable) or _lacking(seen),
+            findings=verification.findings
+            or outgrown_variables(self.problem, verification, runnable)
+            or missing_classes(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
-            notes=(*result.notes, *_of_unreached(verification)),
+            notes=(*result.notes, *unreached_lines(verification)),
         )
         if result.findings:
             return result
         if isinstance(runnable, SandboxedKernel) or runnable.device.kind == "virtual":
-            return self._counted(result, runnable)
-        return self._timed(result, runnable)
-
-    def _outgrown(self, verification: Verification, runnable: Runnable | SandboxedKernel) -> tuple[Finding, ...]:
-        """Variables of the kernel's module that are too small for the timed size."""
-        if not any(path.variables for path in verification.paths):
-            return ()
-        grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.seen]
-        sizes = " ".join(f"{name}={value}" for name, value in self.problem.timed.items())
-        return outgrown(grids, verification.paths, runnable.shape(self.problem.timed).grid, sizes)
-
-    def _counted(self, result: RungResult, runnable: Runnable | SandboxedKernel) -> RungResult:
-        """Counters of the observed case, and what they say about the timed one."""
-        sizes = self.problem.observed
-        one = prepare(self.problem, [Case(sizes, "normal", self.seed)])
-        run, findings = observe(self.problem, runnable, one[0])
-        if run is None:
-            return replace(result, findings=findings)
-        work = self.problem.work(self.problem.timed)
-        factor = max(part / small for part, small in zip(work, self.problem.work(sizes), strict=True) if small)
-        timed, gpu = runnable.shape(self.problem.timed), self.device.properties
-        predicted = run.model.at(timed.grid, run.counters.scaled(factor, moved=work[1]))
-        return replace(
-            result,
-            findings=findings or too_many_registers(run, timed.block, gpu) or too_large_a_heap(run, timed.grid, gpu),
-            counters=totals(run),
-            limiter=predicted.limiter,
-            predicted_ms=predicted.ms,
-            run=run,
-        )
-
-    def _timed(self, result: RungResult, runnable: Runnable) -> RungResult:
+            return counted(result, self.problem, runnable, seed=self.seed, gpu=self.device.properties)
         self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._detail)
-        try:
-            timing = self._timer.time(runnable)
-        except DeviceError as error:  # a kernel that works for small sizes only may end the context at the timed one
-            return replace(result, findings=(Finding("fault", f"at the timed size: {error}"),))
-        floor = floor_ms(self.problem.work(self.problem.timed), Rates.of(self.device.properties, self.problem))
-        findings: tuple[Finding, ...] = ()
-        if not timing.right:
-            findings = (Finding("wrong_result", "the results of the timed launches were wrong"),)
-        elif timing.clocks:
-            findings = (Finding("clocks_disagree", timing.clocks),)
-        elif timing.median_ms < _TOO_FAST * floor:
-            message = f"{timing.median_ms:.4g} ms is less than the {floor:.4g} ms that the chip needs at least"
-            findings = (Finding("too_fast", message),)
-        return replace(
-            result,
-            findings=findings,
-            time_ms=timing.median_ms,
-            spread_ms=timing.spread_ms,
-            rounds=timing.rounds,
-            interval_ms=timing.interval_ms,
-            warm_ms=timing.warm_ms,
-            multiprocessor_mhz=timing.multiprocessor_mhz,
-            speed_of_light=floor / timing.median_ms,
-            peers={name: peer / timing.median_ms for name, peer in timing.peers.items()},
-        )
+        return timed(result, self.problem, runnable, timer=self._timer, gpu=self.device.properties)
 
     def cases(self) -> PreparedCases:
         """What every kernel is run on, with its data; the same for all of them."""
@@ -284,7 +228,7 @@ class Ladder:
     def cases_of(self, runnable: Runnable | SandboxedKernel) -> PreparedCases:
         """Those that every kernel is run on, and those next to the tiles of this kernel's launch and its branches."""
         facts = runnable.facts
-        own = kernel_cases(
+        more = kernel_cases(
             self.problem,
             runnable.launch,
             float_index=facts.float_index,
@@ -293,7 +237,7 @@ class Ladder:
             keeps=facts.keeps,
             seed=self.seed,
         )
-        return self.cases() + prepare(self.problem, own, keep=False)
+        return self.cases() + prepare(self.problem, more, keep=False)
 
     def _verified(
         self, runnable: Runnable | SandboxedKernel, *, seconds: float = math.inf, progress: Progress = quiet
@@ -313,23 +257,6 @@ class Ladder:
             return (refused.finding,)
 
 
-def _of_unreached(verification: Verification) -> tuple[str, ...]:
-    """A note on lines that nothing was said of."""
-    lines = never_run(verification.paths)
-    if verification.findings or not lines:
-        return ()
-    which = f"line {lines[0]} was" if len(lines) == 1 else f"lines {', '.join(map(str, lines))} were"
-    return (f"{which} run in none of the {verification.cases} cases: the verdict says nothing about that",)
-
-
-def _lacking(seen: Coverage) -> tuple[Finding, ...]:
-    """A kernel that was not run on every class of cases has not passed."""
-    missing = seen.missing
-    if not missing:
-        return ()
-    return (Finding("incomplete", f"no verdict: no case of {len(missing)} classes was run, such as {missing[0]}"),)
-
-
 def climb(
     folder: Folder,
     *,
@@ -341,12 +268,3 @@ def climb(
 ) -> Ladder:
     """The ladder of a problem, ready to be iterated. `rungs` (names or numbers) picks some; ProblemError for others."""
     return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress, detail=detail)
-
-
-def _with_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Finding, ...]:
-    """Wrong results may come of arguments taken for others: the first finding says what was taken for what."""
-    first, *others = findings
-    about = [note for note in notes if "parameters" in note]
-    if first.kind not in _ARGUMENTS_AT_FAULT or not about:
-        return findings
-    return (replace(first, message="\n".join([first.message, *about])), *others)

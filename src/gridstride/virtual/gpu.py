@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-import numbers
-import operator
-import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +16,15 @@ from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
 from gridstride.virtual.launch.virtual_module import VirtualModule
+from gridstride.virtual.machine.deferred_calls import DeferredCalls
+from gridstride.virtual.machine.device_options import (
+    HEAP,
+    PENDING_LAUNCHES,
+    PRINTF_BUFFER,
+    at_least,
+    checked_schedule,
+    checked_time_limit,
+)
 from gridstride.virtual.machine.launch_queue import GridCount
 from gridstride.virtual.machine.memory.addresses import affordable
 from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory
@@ -35,13 +40,6 @@ from gridstride.virtual.machine.streams import PRIORITIES, VirtualEvent, Virtual
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
 
-PRINTF_BUFFER = 1 << 20
-HEAP = 8 << 20
-"""Bytes for printf and for malloc in kernels: what the CUDA runtime gives unless told otherwise."""
-
-PENDING_LAUNCHES = 2048
-"""Launches from kernels that may wait: cudaLimitDevRuntimePendingLaunchCount, unless told otherwise."""
-
 WORKSPACE = 256
 """Bytes of a cooperative grid's workspace, of which cooperative groups' grid barrier uses the first ones."""
 
@@ -51,9 +49,6 @@ _SHARES = 4  # of the addresses that a limit leaves: a verdict has a second GPU,
 
 QUARANTINE = 64 << 20
 """Bytes of freed memory whose addresses the sanitizer does not give out again at once."""
-
-TIME_LIMIT = 120.0
-"""Seconds a launch may take unless `time_limit` says otherwise."""
 
 
 class VirtualGPU:
@@ -81,27 +76,27 @@ class VirtualGPU:
         self.chip = self.model.key
         self.name = f"virtual {self.chip}"
         self.sanitize = sanitize
-        self.seed = None if seed is None else _at_least("seed", seed, 0)
+        self.seed = None if seed is None else at_least(0, "seed", seed)
         if self.seed is not None and schedule is None:
             schedule = seeded(self.seed)
-        self.schedule = _schedule(schedule)
+        self.schedule = checked_schedule(schedule)
         self.faults: list[KernelFault] = []
         """What `observe` found, which it does not raise: the exceptions that launches would have raised, in order.
         Where there is a `home`, also what launches from other threads raised."""
         self.home: threading.Thread | None = None
         """The thread whose exceptions somebody looks at; those of others end their thread and may never be seen."""
-        self.workers = _at_least_one("workers", cores() if workers is None else workers)
+        self.workers = at_least(1, "workers", cores() if workers is None else workers)
         self._memory_is_given = memory is not None
-        self.memory = _at_least_one("memory", self._most_memory() if memory is None else memory)
-        self.time_limit = _limit_from_environment() if time_limit is None else _seconds(time_limit)
+        self.memory = at_least(1, "memory", self._most_memory() if memory is None else memory)
+        self.time_limit = checked_time_limit(time_limit)
         self.lock = threading.RLock()
-        self._abandoned: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._deferred = DeferredCalls(self.lock)
         """What finalizers have left to do."""
         self.rooms = [Room() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
-        self.output = Output(_at_least_one("printf_buffer", printf_buffer))
-        self.pending_launches = _at_least_one("pending_launches", pending_launches)
-        self.heap = Heap(_at_least_one("heap", heap))
+        self.output = Output(at_least(1, "printf_buffer", printf_buffer))
+        self.pending_launches = at_least(1, "pending_launches", pending_launches)
+        self.heap = Heap(at_least(1, "heap", heap))
         self.unset = Unset()
         self.own: set[int] = set()
         """Allocations that are this device's own, and modules'."""
@@ -174,7 +169,7 @@ class VirtualGPU:
     @contextmanager
     def scheduled(self, schedule: Schedule | None) -> Iterator[VirtualGPU]:
         """Has all launches on this device run in another order until the end of the `with`."""
-        before, self.schedule = self.schedule, _schedule(schedule)
+        before, self.schedule = self.schedule, checked_schedule(schedule)
         try:
             yield self
         finally:
@@ -201,7 +196,7 @@ class VirtualGPU:
     # -- memory -------------------------------------------------------------------------------------------------------
     def allocate(self, nbytes: int, lead: int = 0) -> int:
         """Address of fresh device memory, `lead` bytes after a multiple of 256; OutOfDeviceMemory."""
-        self._give_back_abandoned()
+        self._deferred.run()
         with self.lock:
             free = self.memory - self.arena.used
             address = self.arena.allocate(nbytes, lead) if nbytes <= free else None
@@ -253,28 +248,12 @@ class VirtualGPU:
         return self.arena.holds(address, nbytes)
 
     def abandon(self, end: Callable[..., object], *args: object) -> None:
-        """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is.
-
-        Finalizers take this way: the garbage collector runs them on any thread at any place, even on a thread that the
-        device's holder waits for.
-        """
-        self._abandoned.append((end, args))
-        self._give_back_abandoned()
-
-    def _give_back_abandoned(self) -> None:
-        if self.lock._is_owned() or not self.lock.acquire(blocking=False):  # type: ignore[attr-defined]
-            return
-        try:
-            while self._abandoned:
-                end, args = self._abandoned.popleft()
-                with suppress(DeviceError):  # nobody is left to be told
-                    end(*args)
-        finally:
-            self.lock.release()
+        """Calls `end` of something that is gone: now or, while the device is in use, once it no longer is."""
+        self._deferred.add(end, *args)
 
     def leaks(self) -> tuple[KernelFinding, ...]:
         """What is still allocated: by the host, and by malloc in kernels. Call it when all should be given back."""
-        self._give_back_abandoned()
+        self._deferred.run()
         with self.lock:
             return tuple(leaks(self))
 
@@ -337,42 +316,3 @@ class VirtualGPU:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.properties.name}, {self.workers} workers{', sanitize' if self.sanitize else ''}>"
-
-
-def _schedule(schedule: Schedule | None) -> Schedule | None:
-    if schedule is not None and not isinstance(schedule, Schedule):
-        raise TypeError(f"schedule must be a gs.Schedule or None, not {schedule!r}")
-    return schedule
-
-
-def _at_least_one(name: str, value: int) -> int:
-    return _at_least(name, value, 1)
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, not {number}")
-    return number
-
-
-def _seconds(limit: float) -> float:
-    if not isinstance(limit, numbers.Real):
-        raise TypeError(f"time_limit must be a number of seconds, not {limit!r}")
-    if not limit > 0:
-        raise ValueError(f"time_limit must be above 0 seconds, not {limit}")
-    return float(limit)
-
-
-def _limit_from_environment() -> float:
-    text = os.environ.get("GRIDSTRIDE_TIME_LIMIT", "")
-    try:
-        limit = float(text) if text else TIME_LIMIT
-    except ValueError:
-        limit = 0.0
-    if not limit > 0:
-        raise ValueError(f"GRIDSTRIDE_TIME_LIMIT={text!r} is not a number of seconds above 0")
-    return limit

@@ -10,8 +10,9 @@ import pytest
 import gridstride as gs
 from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find
-from gridstride.judge.ladder import Ladder
+from gridstride.judge.rung_figures import timed
 from gridstride.judge.timing.limits import Rates, floor_ms
+from gridstride.judge.timing.timer import Timer
 from gridstride.judge.verdict import RungResult
 from gridstride.virtual.chips import chip
 
@@ -48,8 +49,9 @@ def test_no_ladder_ends_below_its_limit(name: str) -> None:
     """A time under the limit is taken for a fault."""
     folder, gpu = find(name), gs.PhysicalGPU()
     rung = [each for each in folder.rungs() if each.runs_on(gpu.properties)][-1]
-    ladder = Ladder(folder, device=gpu, seed=3)
-    timed = ladder._timed(RungResult(rung=rung.name, title=rung.title), build(folder.problem, rung, gpu))
-    assert timed.findings == ()
-    assert timed.speed_of_light is not None
-    assert 0.3 < timed.speed_of_light < 1.0
+    result, runnable = RungResult(rung=rung.name, title=rung.title), build(folder.problem, rung, gpu)
+    timer = Timer(folder.problem, gpu, seed=3)
+    result = timed(result, folder.problem, runnable, timer=timer, gpu=gpu.properties)
+    assert result.findings == ()
+    assert result.speed_of_light is not None
+    assert 0.3 < result.speed_of_light < 1.0

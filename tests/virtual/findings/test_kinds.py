@@ -10,8 +10,7 @@ from types import ModuleType
 import pytest
 
 from gridstride.virtual.abi import finding_kinds
-from gridstride.virtual.abi.finding_kinds import KINDS, FindingKind, Source
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT, KINDS, FindingKind, Source
 from gridstride.virtual.findings import fault_messages, recorded
 from gridstride.virtual.findings.finding import KernelFinding
 

@@ -40,7 +40,7 @@ def test_a_warp_has_one_role_where_its_number_comes_from_one_lane() -> None:
     found = facts(ROLES.replace("WARP", "__shfl_sync(0xffffffff, threadIdx.x / 32, 0)"))
     assert not any(found.divergent)
     assert not any(found.frontier)
-    assert all(found.whole)
+    assert all(found.full_warp)
 
 
 def test_a_warp_whose_lanes_say_each_for_itself_may_part() -> None:
@@ -48,7 +48,7 @@ def test_a_warp_whose_lanes_say_each_for_itself_may_part() -> None:
     found = facts(ROLES.replace("WARP", "flags[threadIdx.x]"))
     assert any(found.divergent)
     assert any(found.frontier)
-    assert not all(found.whole)
+    assert not all(found.full_warp)
 
 
 def test_many_loops_that_wait_are_analysed_in_the_time_of_a_compilation() -> None:

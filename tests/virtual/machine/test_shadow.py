@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.abi.layout import SHADOW, SHADOW_PLANES
+from gridstride.virtual.abi.race_shadows import SHADOW, SHADOW_PLANES
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.machine.memory import shadow as room
 from gridstride.virtual.machine.memory.arena import Arena

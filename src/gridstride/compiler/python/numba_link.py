@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gridstride.compiler.nvrtc import compile_cuda
+from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
 from gridstride.protocol import Piece
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import DeviceProperties
 from gridstride.virtual.chips import chip
-from gridstride.virtual.gpu import HEAP
+from gridstride.virtual.machine.device_options import HEAP
 
 _SURELY = 1.25  # an estimate of registers this far above what a block may have is taken for a fact
 

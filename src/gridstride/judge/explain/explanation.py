@@ -13,7 +13,8 @@ from gridstride.judge.execution.lane_timeline import Step
 from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.execution.subject import Subject as Kernel
 from gridstride.judge.explain import nsight
-from gridstride.judge.explain.advice import Advice, Subject, advise
+from gridstride.judge.explain.advice import Advice, Subject
+from gridstride.judge.explain.advice_rules import advise
 from gridstride.judge.explain.at_size import AtSize, timed
 from gridstride.judge.explain.lines import Line, lines
 from gridstride.judge.explain.nsight import Measured

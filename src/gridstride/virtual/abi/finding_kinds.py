@@ -1,6 +1,6 @@
 """Every kind of finding that a run can have: one row, every column required.
 
-Generated code reports a kind by its number, which is its place in this table counted from 1 (`layout.FAULT`).
+Generated code reports a kind by its number, which is its place in this table counted from 1 (`FAULT`).
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ KINDS: dict[str, FindingKind] = {
     "failed_launch": FindingKind(_HOST, True, "a launch by a kernel failed, and no thread asked about it"),
     "no_peer_access": FindingKind(_HOST, True, "an access to the memory of a GPU that this one was given no access to"),
 }
+
+FAULTS = ("none", *KINDS)
+"""Index = `fault_kind` in a launch record, `kind` in one of the observed build's."""
+
+FAULT = {name: index for index, name in enumerate(FAULTS)}
 
 
 def kinds_from(source: Source) -> frozenset[str]:

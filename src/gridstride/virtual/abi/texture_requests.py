@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 
 ROW = 4 * LANES
 X, Y, Z, LAYER, LOD, GRADIENTS = 0, 1, 2, 3, 4, 5

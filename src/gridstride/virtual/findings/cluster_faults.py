@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import RANK_SHIFT, WAITING
+from gridstride.virtual.abi.address_spaces import RANK_SHIFT
+from gridstride.virtual.abi.execution_records import WAITING
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import RANK_SHIFT
+from gridstride.virtual.abi.address_spaces import RANK_SHIFT
 from gridstride.virtual.machine.variant import KernelSite
 
 Dim3 = tuple[int, int, int]

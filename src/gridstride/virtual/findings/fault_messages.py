@@ -10,9 +10,9 @@ import numpy as np
 
 from gridstride.protocol import Dim3
 from gridstride.virtual.abi.address_spaces import NO_SITE
-from gridstride.virtual.abi.finding_kinds import kinds_from
-from gridstride.virtual.abi.layout import FAULTS, LANES, MOST_GROUPS, SPINNING, WAITING
-from gridstride.virtual.abi.scheduling import IN_LOOPS
+from gridstride.virtual.abi.execution_records import IN_LOOPS, MOST_GROUPS, SPINNING, WAITING
+from gridstride.virtual.abi.finding_kinds import FAULTS, kinds_from
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.findings import cluster_faults, tensor_faults
 from gridstride.virtual.findings.address_faults import address_message, signed, verb
 from gridstride.virtual.findings.finding import KernelFinding

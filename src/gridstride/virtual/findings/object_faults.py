@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gridstride.virtual.abi.layout import OBJECT_FAULTS
+from gridstride.virtual.abi.texture_objects import OBJECT_FAULTS
 from gridstride.virtual.abi.texture_requests import CUBE, GEOMETRIES, LAYERED, LINEAR, SHAPE
 
 if TYPE_CHECKING:

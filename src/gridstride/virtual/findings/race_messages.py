@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.protocol import Dim3
-from gridstride.virtual.abi.layout import FAULT, FAULTS
-from gridstride.virtual.abi.race_keys import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, pair_key
+from gridstride.virtual.abi.finding_kinds import FAULT, FAULTS
+from gridstride.virtual.abi.finding_records import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, pair_key
 from gridstride.virtual.findings.elements import array_at
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFinding, OtherAccess

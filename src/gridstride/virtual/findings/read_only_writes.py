@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridstride.protocol import Dim3
-from gridstride.virtual.abi.layout import LANES, SITE_BIT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import SITE_BIT
 from gridstride.virtual.findings.elements import array_at
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFinding

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gridstride.protocol import Dim3
-from gridstride.virtual.abi.finding_kinds import kinds_from
-from gridstride.virtual.abi.layout import FAULTS, HARDWARE_STACK, LANES, MAX_FINDINGS
-from gridstride.virtual.abi.race_keys import NOT_TOLD
+from gridstride.virtual.abi.finding_kinds import FAULTS, kinds_from
+from gridstride.virtual.abi.finding_records import MAX_FINDINGS, SINGLE_LANE_WAIT
+from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK, LANES
 from gridstride.virtual.findings import cluster_messages, warpgroup_messages
 from gridstride.virtual.findings.fault_messages import thread_of, warp_of
 from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
@@ -182,7 +182,7 @@ def _race(note: _Note) -> _Words:
             "and a barrier says nothing of threads that do not come to it: all threads of the block must come to the "
             "__syncthreads(), also those that have nothing to do after it"
         )
-    elif int(record["other_lane"]) & NOT_TOLD:
+    elif int(record["other_lane"]) & SINGLE_LANE_WAIT:
         message = (
             f"{did} {_did(there)} in line {line}, and one lane arrived at an mbarrier or waited at it for its whole "
             "warp: that says nothing of the other lanes. Is a __syncwarp() missing before the one arrives, or after it "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gridstride.virtual.abi.layout import BARRIERS
+from gridstride.virtual.abi.hardware_limits import BARRIERS
 from gridstride.virtual.abi.mbarriers import COUNT_MASK
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.ptx.module import Module, Special

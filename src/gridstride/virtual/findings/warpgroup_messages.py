@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.protocol import Dim3
-from gridstride.virtual.abi.layout import BASE, LEAVING, STRIDE
+from gridstride.virtual.abi.wgmma_flights import BASE, ROW_LEAVES_PATTERN, STRIDE
 from gridstride.virtual.machine.variant import KernelSite
 
 _NAMES = {16: "no swizzle", 32: "the 32-byte swizzle", 64: "the 64-byte swizzle", 128: "the 128-byte swizzle"}
@@ -62,7 +62,7 @@ def _descriptor(detail: int) -> str:
     start, width, matrix, problem = detail >> 32, detail >> 16 & 0xFFFF, "AB"[detail >> 8 & 1], detail & 255
     least = 8 * width if width > 16 else 16
     head = f"the descriptor of {matrix} (start {start}, {_NAMES[width]})"
-    if problem == LEAVING:
+    if problem == ROW_LEAVES_PATTERN:
         return (
             f"{head} starts {start % width} bytes into a row of {width} bytes, which what is read from there "
             "leaves: the hardware goes on in the next row; the swizzle must be wider, or the start nearer the row's"

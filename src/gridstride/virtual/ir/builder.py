@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gridstride.virtual.abi.layout import LANES, SIZES, Layout
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.layout import SIZES, Layout
+from gridstride.virtual.abi.layout_table import LAYOUTS
 from gridstride.virtual.ir.records import Record
 from gridstride.virtual.ir.values import (
     BITS,
@@ -337,4 +339,4 @@ def _parameter(builder: Builder, type_: str, name: str) -> Value:
     """A record where the type is a layout's name and a star."""
     if type_[-1] != "*":
         return Value(f"%{name}", type_, builder)
-    return Record(Value(f"%{name}", "ptr"), Layout.named[type_[:-1]], builder)
+    return Record(Value(f"%{name}", "ptr"), LAYOUTS[type_[:-1]], builder)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NoReturn, cast
 
 from gridstride.virtual.abi.layout import SIZES, Layout
+from gridstride.virtual.abi.layout_table import target_layout
 from gridstride.virtual.ir.values import Value, Writer, constant
 
 
@@ -65,7 +66,7 @@ class Record(Value):
         a Record. (A Value, for Python hands `value < record` to the record, as of a subclass.)
         """
         layout = self._with(name)
-        value, target = self._writer.load(layout.type[name], self.field(name, index)), layout.target(name)
+        value, target = self._writer.load(layout.type[name], self.field(name, index)), target_layout(layout, name)
         return cast("Record", Record(value, target, self._writer) if target else value)
 
     def _put(self, name: str, value: Value | int, index: Value | int) -> None:

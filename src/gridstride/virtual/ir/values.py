@@ -18,7 +18,7 @@ import struct
 from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 
 
 class Writer(Protocol):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gridstride.protocol import Dim3, Shape
-from gridstride.virtual.abi.layout import COPY_OP, KERNEL
+from gridstride.virtual.abi.grid_launches import COPY_OP, KERNEL
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.machine.launch_queue import Failure, LaunchQueue, QueuedOperation, Thread

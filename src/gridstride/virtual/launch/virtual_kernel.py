@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.protocol import Dim3, LaunchError, Shape, Stream
-from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.chips import Chip
 from gridstride.virtual.errors import source_name
 from gridstride.virtual.findings import fault_messages

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES, SITE
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import Value, constant, vector_constant
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.linear_values import LlvmScalars
 
 MAX_GROUPS = 4
 MAX_CHUNK = 128
@@ -83,7 +85,7 @@ def _offsets(form: Affine, members: tuple[int, ...]) -> list[int]:
 
 
 def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> Group:
-    first = members[0]
+    scalars, first = LlvmScalars(cx.b), members[0]
     address = _at(cx, form, first)
     offsets = _offsets(form, members)
     valid = None
@@ -92,20 +94,21 @@ def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> Group:
         x = _at(cx, e.inner, first)
         distances = [e.inner.k[i] for i in members]
         valid = _no_wrap(cx, x, distances, e.signed)
-        scaled = cx.op("mul", form.width, cx.extend(x, e.signed), constant("i64", e.scale))
-        address = cx.op("add", form.width, address, scaled)
+        scaled = scalars.op("mul", form.width, scalars.extend(x, e.signed), constant("i64", e.scale))
+        address = scalars.op("add", form.width, address, scaled)
     low = min(offsets)
     if low:
-        address = cx.op("add", form.width, address, cx.constant(form.width, low))
+        address = scalars.op("add", form.width, address, scalars.constant(form.width, low))
     return Group(members, tuple(o - low for o in offsets), address, valid)
 
 
 def _at(cx: Lowering, form: Affine, lane: int) -> Value:
     """base + Σ u · k[lane]: the part of a form that its constants do not give."""
-    value = form.base
+    scalars, value = LlvmScalars(cx.b), form.base
     for k, u in form.terms:
         if k[lane]:
-            value = cx.op("add", form.width, value, cx.op("mul", form.width, u, cx.constant(form.width, k[lane])))
+            term = scalars.op("mul", form.width, u, scalars.constant(form.width, k[lane]))
+            value = scalars.op("add", form.width, value, term)
     return value  # type: ignore[no-any-return]
 
 

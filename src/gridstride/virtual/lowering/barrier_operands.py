@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Instruction, Operand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LAUNCH
+from gridstride.virtual.abi.execution_records import LAUNCH
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.function import Lowering
 

@@ -6,11 +6,13 @@ gets a pointer to the area of each of its parameters and results.
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
-from gridstride.virtual.abi.layout import FAULT, LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, bits, constant, wide
 from gridstride.virtual.lowering.access import Access
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.value_types import llvm_type, retype
 from gridstride.virtual.ptx.module import (
     Arguments,
     Function,
@@ -102,14 +104,14 @@ def take_registers(cx: Lowering) -> None:
     """At a device function's start: parameters declared as registers get their values."""
     for index, variable in enumerate(cx.function.params):
         if variable.space == "reg" and variable.name in cx.facts.shape:
-            cx._put(variable.name, _from_area(cx, Value(f"%p{index}", "ptr"), variable))
+            cx.registers.write(variable.name, _from_area(cx, Value(f"%p{index}", "ptr"), variable))
 
 
 def _from_area(cx: Lowering, base: Value, variable: Variable) -> Value:
     if variable.type == "pred":
         return cx.b.cast("trunc", _read(cx, base, 0, 4), "i1")
     value = _read(cx, base, 0, max(1, variable.size))
-    return cx.retype(value, variable.type)
+    return retype(cx.b, value, variable.type)
 
 
 def return_registers(cx: Lowering) -> None:
@@ -118,7 +120,8 @@ def return_registers(cx: Lowering) -> None:
     for index, variable in enumerate(cx.function.returns):
         if variable.space == "reg":
             value = cx.vector(Register(variable.name), variable.type)
-            value = cx.b.resize(value, "i32") if variable.type == "pred" else cx.retype(value, f"b{bits(value.type)}")
+            predicate = variable.type == "pred"
+            value = cx.b.resize(value, "i32") if predicate else retype(cx.b, value, f"b{bits(value.type)}")
             _write(cx, Value(f"%p{first + index}", "ptr"), 0, bits(value.type) // 8, value)
 
 
@@ -126,7 +129,7 @@ def _store_whole(cx: Lowering, base: Value, value: Value) -> None:
     b = cx.b
     if value.type == wide("i1"):
         value = b.resize(value, "i32")
-    value = cx.retype(value, f"b{bits(value.type)}")
+    value = retype(cx.b, value, f"b{bits(value.type)}")
     for w in range(_rows(bits(value.type) // 8)):
         part = b.op("lshr", value, constant(value.type, 32 * w)) if w else value
         b.store(b.resize(part, "i32"), b.offset(base, w * ROW), align=4)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
-from gridstride.virtual.lowering.analysis.uniformity import last_of, leaves, waits
+from gridstride.virtual.lowering.analysis.control_flow import ends_lanes, last_of, waits
 from gridstride.virtual.lowering.barrier_operands import barrier_operands
 from gridstride.virtual.lowering.calls import call, return_registers
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.instruction_lowering import lower_instruction
 from gridstride.virtual.lowering.pending_blocks import PendingBlocks
 from gridstride.virtual.lowering.subwarp_calls import split_call
 from gridstride.virtual.ptx.flow.cfg import ends_block
@@ -45,7 +47,7 @@ class Flow:
             if ins.opcode == "released":
                 self._take_vote(ins)
             else:
-                cx.lower(ins)
+                lower_instruction(cx, ins)
         self._end(index, last_of(block))
 
     def _live_after(self, index: int) -> set[str]:
@@ -64,7 +66,7 @@ class Flow:
             self._branch(index, last)
         elif last.opcode == "brx":
             self._indexed(index, last)
-        elif leaves(last):
+        elif ends_lanes(last):
             self._leave(index, last)
         elif last.opcode == "call":
             self._held_call(index, last)
@@ -74,7 +76,7 @@ class Flow:
     def _fall(self, index: int) -> None:
         """A block without a branch goes on to the next, or, at the end of the text, returns."""
         if self.code.successors[index]:
-            self.cx.flush(self._live_after(index))
+            self.cx.registers.flush(self._live_after(index))
             last = last_of(self.code.blocks[index])
             if last is not None and last.opcode == "call":
                 self._after_call(index)
@@ -97,11 +99,11 @@ class Flow:
         cx = self.cx
         (target,) = self.code.successors[index]
         if target not in self.pending.gates:  # all lanes of this activation call one function together
-            cx.flush(self._live_after(index))
+            cx.registers.flush(self._live_after(index))
             call(cx, last)
             self._after_call(index)
             return
-        cx.flush(self._live_after(index))
+        cx.registers.flush(self._live_after(index))
         split_call(
             cx,
             last,
@@ -116,13 +118,13 @@ class Flow:
         cx, b = self.cx, self.b
         successors = self.code.successors[index]
         if last.guard is None or len(set(successors)) == 1:
-            cx.flush(self._live_after(index))
+            cx.registers.flush(self._live_after(index))
             self.pending.uniform(index, successors[:1])
             return
         cx.program.observer.guarded(cx)
         guard = cx.guard()
         assert guard is not None
-        cx.flush(self._live_after(index))
+        cx.registers.flush(self._live_after(index))
         taken, other = successors
         if not guard.wide:
             yes, no = b.new_label("yes"), b.new_label("no")
@@ -148,7 +150,7 @@ class Flow:
         targets = [self.labels[n] for n in names]
         cx.program.observer.guarded(cx)
         which = cx.value(last.operands[0], "u32")
-        cx.flush(self._live_after(index))
+        cx.registers.flush(self._live_after(index))
         # Lanes whose index is past the table's end take the last entry: the ISA leaves them undefined.
         limit = constant(which.type, len(targets) - 1)
         which = b.select(b.compare("ult", which, limit), which, limit)
@@ -185,7 +187,7 @@ class Flow:
             return
         guard = cx.guard()
         assert guard is not None
-        cx.flush(self._live_after(index))
+        cx.registers.flush(self._live_after(index))
         (target,) = self.code.successors[index]
         rest = b.op("and", cx.current_mask(), b.op("xor", gone, constant("i32", -1)))
         self.pending.write(target, rest, index)
@@ -225,10 +227,10 @@ class Flow:
             if together:
                 b.call("void", "gs_wait", cx.warp, phase)
         if together:
-            cx.flush(self._live_after(index))
+            cx.registers.flush(self._live_after(index))
             self.pending.uniform(index, self.code.successors[index])
             return
-        cx.flush(self._live_after(index))
+        cx.registers.flush(self._live_after(index))
         (target,) = self.code.successors[index]
         self.pending.hold(target, phase, passed)
         self.pending.go_on(index, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.call_graph import callees, calls_indirectly, reachable
 from gridstride.virtual.ptx.module import Address, Function, Instruction, Module, Special, Symbol, Variable
 from gridstride.virtual.ptx.types import TYPES

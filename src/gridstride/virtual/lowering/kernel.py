@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gridstride.virtual.abi.layout import FAULT, HARDWARE_STACK, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.analysis.bounded_waits import gives_up
+from gridstride.virtual.lowering.analysis.control_flow import Code, waits
 from gridstride.virtual.lowering.analysis.inline import inline_waiting, waiting_functions
 from gridstride.virtual.lowering.analysis.latches import with_latches
 from gridstride.virtual.lowering.analysis.normalise import SyncEffects, normal, spins
-from gridstride.virtual.lowering.analysis.uniformity import Code, analyse, waits
+from gridstride.virtual.lowering.analysis.uniformity import analyse
 from gridstride.virtual.lowering.call_graph import calls_itself
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
@@ -94,7 +97,7 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
         writes=written,
         uniform_params=kernel_params if function.kind == "entry" else frozenset(),
         entry=function.kind == "entry",
-        given=frozenset(v.name for v in function.params if v.space == "reg"),
+        register_params=frozenset(v.name for v in function.params if v.space == "reg"),
         branch_targets=function.branch_targets,
     )
     labels = {label: position[b.index] for b in graph.blocks for label in b.labels}
@@ -158,7 +161,7 @@ def _write(program: Program, function: Function, shape: BlockShape, effects: Syn
         _check_stack(cx)
         cx.begin(0, None)
         take_registers(cx)
-        cx.flush(set(function.registers))
+        cx.registers.flush(set(function.registers))
         flow.write(Value("%mask", "i32"))
         program.ir.add(
             f"fn{program.numbers[function.name]}", f"void @fn{program.numbers[function.name]}({signature(function)})", b

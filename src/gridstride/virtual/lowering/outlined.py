@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES, SITE
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import Builder, Value, constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering.access import Access, Group
 from gridstride.virtual.lowering.analysis.affine import Affine, Extended
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.linear_values import spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _define_careful(cx: Lowering, shared: AccessForm, name: str) -> None:
         where = b.alloca(wide("i64"), align=64)
         out = taken[-1] if through else b.alloca(f"[{access.bytes * LANES} x i8]", align=64)
         with cx.within(b, mask, {}):
-            b.store(b.resize(cx.spread(form), "i64"), where)
+            b.store(b.resize(spread(cx.b, form), "i64"), where)
         for j, value in enumerate(values):
             b.store(b.splat(value), b.offset(out, access.size * LANES * j), align=access.size)
         sizes = constant("i32", access.size), constant("i32", access.count)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridstride.virtual.abi.layout import LAUNCH, SPINNING, WARP
+from gridstride.virtual.abi.execution_records import LAUNCH, SPINNING, WARP
 from gridstride.virtual.ir.builder import Value, constant
-from gridstride.virtual.lowering.analysis.uniformity import bits_of, parts, waits
+from gridstride.virtual.lowering.analysis.control_flow import waits
+from gridstride.virtual.lowering.analysis.lane_frontiers import bits_of, may_split_warp
 from gridstride.virtual.lowering.bounded_wait import patient
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.isa import ISA, Meaning
@@ -37,16 +38,16 @@ class PendingBlocks:
         if self.tangled:
             # Every block leads to every other through the shared tests: masks and registers stay in memory, for in
             # LLVM's form each of them would need a value per block there, and compiling would take minutes.
-            self.facts.whole[:] = [False] * len(self.code.blocks)
-            cx.keep_slots()
-        self.slots = [cx.slot("i32") for _ in self.code.blocks]
+            self.facts.full_warp[:] = [False] * len(self.code.blocks)
+            cx.registers.keep_slots()
+        self.slots = [cx.registers.slot("i32") for _ in self.code.blocks]
         self.can_wait = 0
         for bits in self.facts.frontier:
             self.can_wait |= bits
         self.gates: dict[int, Value] = {
-            self.code.successors[i][0]: cx.slot("i64")
+            self.code.successors[i][0]: cx.registers.slot("i64")
             for i, block in enumerate(self.code.blocks)
-            if parts(self.code, self.facts.frontier, i) and self.code.successors[i]
+            if may_split_warp(self.code, self.facts.frontier, i) and self.code.successors[i]
         }
         self.returns = {
             self.code.successors[i][0]
@@ -54,10 +55,10 @@ class PendingBlocks:
             if block and block[-1].opcode == "call" and waits(block[-1])
         }
         """Of those gates, the ones where calls return: whoever is pending there is away."""
-        self.freed = {target: cx.slot("i32") for target in self.gates}
+        self.freed = {target: cx.registers.slot("i32") for target in self.gates}
         """Lanes that a barrier let go and that have not run yet, when others came to be held for its next turn."""
-        self.budget = cx.slot("i32") if self.code.spin_edges else None
-        self.turn = cx.slot("i32") if self.code.spin_edges else Value("", "ptr")
+        self.budget = cx.registers.slot("i32") if self.code.spin_edges else None
+        self.turn = cx.registers.slot("i32") if self.code.spin_edges else Value("", "ptr")
 
     def start(self, mask: Value | None) -> None:
         """At the function's start; `mask` holds the lanes that enter it (None: all 32)."""
@@ -77,7 +78,7 @@ class PendingBlocks:
         """The lanes that run the block now, who no longer wait for it; None where all 32 do."""
         if index in self.gates:
             return self._let_go(index)
-        if self.facts.whole[index]:
+        if self.facts.full_warp[index]:
             return None
         b = self.b
         mask = b.load("i32", self.slots[index])
@@ -102,7 +103,7 @@ class PendingBlocks:
 
     def add(self, target: int, mask: Value, index: int) -> None:
         """Makes lanes wait for `target`; joins those that may wait there already."""
-        if not self.facts.whole[target]:
+        if not self.facts.full_warp[target]:
             self.write(target, mask, index)
 
     def write(self, target: int, mask: Value, index: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
 from gridstride.virtual.ir.builder import IrModule, Value, constant, wide
 from gridstride.virtual.lowering.analysis.cluster_use import knows_clusters

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BLOCK, CLUSTER, LANES, LAUNCH, WORKER
+from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, WORKER
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine, cluster_use
 from gridstride.virtual.lowering.frame_layout import RESERVED, RESERVED_BYTES
 from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.linear_values import spread
 from gridstride.virtual.ptx.module import Special
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -93,7 +95,7 @@ def lane_special(cx: Lowering, register: Special) -> Value:
     name = register.name
     form = cx.linear(register, 32)
     if form is not None:
-        return cx.spread(form)
+        return spread(cx.b, form)
     if name == "tid":
         axis = _AXES[register.component or "x"]
         return cx.b.load(wide("i32"), cx.b.offset(cx.field("tids"), 4 * LANES * axis), align=4)

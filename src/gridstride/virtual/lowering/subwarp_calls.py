@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import MAX_SPLIT_AREAS, SPLIT, WARP
+from gridstride.virtual.abi.execution_records import MAX_SPLIT_AREAS, SPLIT, WARP
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.calls import area, call_function, frame_below, invalid_pointer, pointer_number
 from gridstride.virtual.lowering.function import Lowering

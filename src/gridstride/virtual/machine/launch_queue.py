@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.protocol import DeviceProperties, Dim3, Shape
-from gridstride.virtual.abi.grid_launches import NO_ATTRIBUTE, TAIL
-from gridstride.virtual.abi.layout import CALLABLE, FAILURE, MAX_FAILURES, PENDING, QUEUE, QUEUED
+from gridstride.virtual.abi.grid_launches import (
+    CALLABLE,
+    FAILURE,
+    MAX_FAILURES,
+    NO_ATTRIBUTE,
+    PENDING,
+    QUEUE,
+    QUEUED,
+    TAIL,
+)
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device

@@ -9,25 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import (
-    BLOCK,
-    CLUSTER,
-    CLUSTER_PLANES,
-    CLUSTER_RACE,
-    FINDING,
-    FLIGHT_BYTES,
-    LANE_SHADOW,
-    LANES,
-    LAUNCH,
-    MAX_FINDINGS,
-    PLANES,
-    QUEUE_BYTES,
-    RACE,
-    RANK_SHIFT,
-    WARP,
-    WORKER,
-)
-from gridstride.virtual.abi.scheduling import TID_RECORD
+from gridstride.virtual.abi.address_spaces import RANK_SHIFT
+from gridstride.virtual.abi.copy_queue import QUEUE_BYTES
+from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, TID_RECORD, WARP, WORKER
+from gridstride.virtual.abi.finding_records import FINDING, MAX_FINDINGS
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import CLUSTER_PLANES, CLUSTER_RACE, LANE_SHADOW, PLANES, RACE
+from gridstride.virtual.abi.wgmma_flights import FLIGHT_BYTES
 from gridstride.virtual.machine.memory.addresses import reserve
 from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.variant import Tables
@@ -193,7 +181,7 @@ class Session:
         skip = base - memory.ctypes.data
         for group in range(groups):
             head = memory[skip + stride * group :][: CLUSTER_RACE.size].view(CLUSTER_RACE.dtype())
-            head["units"], head["each"], head["shift"] = units, each, demand.race_shift
+            head["units"], head["units_per_block"], head["shift"] = units, each, demand.race_shift
         self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
 
     def watch(self, touched: Touched, l1_lines: int) -> None:

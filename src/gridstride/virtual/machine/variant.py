@@ -12,7 +12,8 @@ import numpy as np
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.abi.counter_tables import CounterTables
-from gridstride.virtual.abi.layout import MOST_GROUPS, SITE
+from gridstride.virtual.abi.execution_records import MOST_GROUPS
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.lowering.source_sites import Site

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 
 TICK = 0.05
 """Seconds between two looks at the clock while something runs."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridstride.virtual.abi.access_counters import COUNTERS
 from gridstride.virtual.abi.counter_tables import AccessCounters, BlockCounters, CounterTables
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.observed.instruction_classes import CLASSES
 from gridstride.virtual.observe.branch_coverage import outcomes, unreached_lines
 

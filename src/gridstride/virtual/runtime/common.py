@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import DONE, WAITING
+from gridstride.virtual.abi.execution_records import DONE, WAITING
 from gridstride.virtual.ir.builder import Builder, Record, Value, constant
 
 

@@ -11,6 +11,7 @@ from gridstride.virtual.runtime.copies.matrix_descriptors import emit_descriptor
 from gridstride.virtual.runtime.copies.mbarrier_phases import emit_mbarrier
 from gridstride.virtual.runtime.copies.multicast import emit_multicast
 from gridstride.virtual.runtime.copies.tensor import emit_tensor
+from gridstride.virtual.runtime.device_runtime.device_launches import emit_launches
 from gridstride.virtual.runtime.memory.address_checks import emit_memory
 from gridstride.virtual.runtime.memory.cluster_memory import emit_cluster_memory
 from gridstride.virtual.runtime.memory.device_malloc import emit_heap
@@ -25,11 +26,10 @@ from gridstride.virtual.runtime.sanitize.cluster_races import emit_cluster_races
 from gridstride.virtual.runtime.sanitize.global_races import emit_global_races
 from gridstride.virtual.runtime.sanitize.race_pairs import emit_pairs
 from gridstride.virtual.runtime.sanitize.shared_lane_races import emit_lanes
-from gridstride.virtual.runtime.sanitize.uninitialised_reads import emit_unset
+from gridstride.virtual.runtime.sanitize.uninitialised.uninitialised_reads import emit_unset
 from gridstride.virtual.runtime.sanitize.wgmma_checks import emit_warpgroup
 from gridstride.virtual.runtime.schedule.cluster_barrier import emit_cluster_barrier
 from gridstride.virtual.runtime.schedule.cluster_blocks import emit_clusters
-from gridstride.virtual.runtime.schedule.device_launches import emit_launches
 from gridstride.virtual.runtime.schedule.scheduler import emit_scheduler
 from gridstride.virtual.runtime.schedule.wgmma_groups import emit_warpgroups
 from gridstride.virtual.runtime.texture.texture_runtime import emit_textures

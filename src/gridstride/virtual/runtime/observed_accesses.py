@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.access_counters import KINDS
-from gridstride.virtual.abi.layout import FAULT, FINDING, MAX_FINDINGS, RANK_SHIFT
-from gridstride.virtual.abi.race_keys import RACE_OF_LANES, UNWATCHED
+from gridstride.virtual.abi.address_spaces import RANK_SHIFT
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import FINDING, MAX_FINDINGS, RACE_OF_LANES
+from gridstride.virtual.abi.race_shadows import UNWATCHED
 from gridstride.virtual.ir.builder import NULL, IrModule, constant, wide
 from gridstride.virtual.runtime.common import i32, warp_numbered
 from gridstride.virtual.runtime.count.banks import emit_banks

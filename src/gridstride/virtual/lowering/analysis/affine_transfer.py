@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import LANE, Affine, Scalars
 from gridstride.virtual.ptx.isa import ISA, Result, complete

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from gridstride.virtual.lowering.analysis.control_flow import waits
 from gridstride.virtual.lowering.analysis.normalise import SyncEffects, by_symbols, spins
-from gridstride.virtual.lowering.analysis.uniformity import waits
 from gridstride.virtual.ptx.flow import cfg
 from gridstride.virtual.ptx.module import (
     Arguments,

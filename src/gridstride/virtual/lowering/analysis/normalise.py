@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridstride.virtual.lowering.analysis.control_flow import HELD, waits
 from gridstride.virtual.lowering.analysis.memory_operands import ordered
-from gridstride.virtual.lowering.analysis.uniformity import HELD, waits
 from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import (
     Arguments,

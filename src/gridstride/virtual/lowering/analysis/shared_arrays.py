@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from gridstride.virtual.lowering.analysis.uniformity import Code
+from gridstride.virtual.lowering.analysis.control_flow import Code
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Operand, Register, Special, Symbol
 
 NUMBER, UNKNOWN = "", "?"
@@ -17,7 +17,7 @@ NUMBER, UNKNOWN = "", "?"
 
 def pointed_to(code: Code, arrays: Collection[str]) -> Mapping[str, str]:
     """For each register its array, NUMBER or UNKNOWN; a register counts with all that is ever written to it."""
-    found = dict.fromkeys(code.given, NUMBER)
+    found = dict.fromkeys(code.register_params, NUMBER)
     instructions = [ins for block in code.blocks for ins in block]
     changed = True
     while changed:

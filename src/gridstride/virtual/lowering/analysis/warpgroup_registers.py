@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gridstride.virtual.lowering.analysis.uniformity import Code
+from gridstride.virtual.lowering.analysis.control_flow import Code
 from gridstride.virtual.ptx.module import Immediate, Instruction, Vector
 from gridstride.virtual.ptx.operands import registers_of
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
-from gridstride.virtual.lowering.analysis.uniformity import bits_of, last_of, waits
+from gridstride.virtual.lowering.analysis.control_flow import last_of, waits
+from gridstride.virtual.lowering.analysis.lane_frontiers import bits_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.observed.barrier_divergence import comes_back, follows, goes_around
 from gridstride.virtual.ptx.module import Instruction

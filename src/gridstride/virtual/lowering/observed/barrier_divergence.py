@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.lowering.analysis.uniformity import Code, leaves
+from gridstride.virtual.lowering.analysis.control_flow import Code, ends_lanes
 
 
 def goes_around(code: Code, barrier: int, block: int) -> bool:
@@ -12,10 +12,10 @@ def goes_around(code: Code, barrier: int, block: int) -> bool:
     """
     if code.successors[barrier] == (block,) and _predecessors(code, block) == [barrier]:
         return False
-    if barrier not in code.around:
+    if barrier not in code.bypassing:
         met = {x for x in _certain(code, barrier) if not _only_leaves(code, x)}
-        code.around[barrier] = frozenset(_leading(code, met))
-    return block in code.around[barrier]
+        code.bypassing[barrier] = frozenset(_leading(code, met))
+    return block in code.bypassing[barrier]
 
 
 def comes_back(code: Code, barrier: int, block: int) -> bool:
@@ -33,9 +33,9 @@ def comes_back(code: Code, barrier: int, block: int) -> bool:
 
 def follows(code: Code, block: int, first: int) -> bool:
     """True where every way from the function's beginning to `block` leads through `first`."""
-    if first not in code.without:
-        code.without[first] = frozenset(_reached(code, first))
-    return block not in code.without[first]
+    if first not in code.reachable_without:
+        code.reachable_without[first] = frozenset(_reached(code, first))
+    return block not in code.reachable_without[first]
 
 
 def _reached(code: Code, closed: int) -> set[int]:
@@ -108,4 +108,4 @@ def _way_out(code: Code, start: int) -> list[int]:
 
 def _only_leaves(code: Code, block: int) -> bool:
     only = code.blocks[block]
-    return len(only) == 1 and leaves(only[0])
+    return len(only) == 1 and ends_lanes(only[0])

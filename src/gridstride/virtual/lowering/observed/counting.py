@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from gridstride.virtual.abi.access_counters import COUNTERS
 from gridstride.virtual.abi.counter_tables import AccessCounters, BlockCounters, BranchCounter, CounterTables
-from gridstride.virtual.abi.layout import BLOCK_STRONG, LANES, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import BLOCK_STRONG
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.latches import counts
@@ -153,7 +155,7 @@ class Counting(Observer):
         b, atomic = cx.b, kind in ("atom", "red")
         if atomic:  # an atomic reads what is there before it is known as written
             self.touch(cx, site, access, address, kind)
-        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+        with cx.conditional_code(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
             shown = not ordered(cx.ins) or ("volatile" in cx.ins.modifiers and access.space != "shared")
@@ -200,7 +202,7 @@ class Counting(Observer):
     def bulk(self, cx: Lowering, name: str, *values: Value) -> None:
         """Counts a bulk copy's side in global memory: gs_count_NAME(warp, at, mask, *values)."""
         at, b = self._site(cx, "bulk", name, 0), cx.b
-        with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+        with cx.conditional_code(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             b.call("void", f"gs_count_{name}", cx.warp, constant("i64", 8 * at), cx.active(), *values)
 
     def _site(self, cx: Lowering, space: str, kind: str, size: int) -> int:

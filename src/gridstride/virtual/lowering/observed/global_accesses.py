@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BLOCK_STRONG, CHECKED, LANED, NON_COHERENT, PLAIN, STRONG
-from gridstride.virtual.abi.race_keys import UNWATCHED
+from gridstride.virtual.abi.race_shadows import BLOCK_STRONG, CHECKED, LANED, NON_COHERENT, PLAIN, STRONG, UNWATCHED
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, space_of
 from gridstride.virtual.lowering.function import Lowering

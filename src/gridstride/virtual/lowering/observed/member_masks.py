@@ -7,7 +7,8 @@ a warp may be apart for good reasons, so there only a lane that its own mask lea
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant
 from gridstride.virtual.lowering.function import Lowering
 

@@ -68,14 +68,14 @@ class Taint:
     # -- masks --------------------------------------------------------------------------------------------------------
     def _slot(self, cx: Lowering, name: str) -> Value:
         if name not in self._slots:
-            slot = self._slots[name] = cx.slot("i32")
+            slot = self._slots[name] = cx.registers.slot("i32")
             cx.b.entry.append(f"  store i32 {-1 if name in self.unwritten else 0}, ptr {slot.name}")
         return self._slots[name]
 
     def _origin(self, cx: Lowering) -> tuple[Value, ...]:
         """Where the last such value came from: site, lane, space (or SHUFFLED), address."""
         if not self._origins:
-            self._origins = (*(cx.slot("i32") for _ in range(3)), cx.slot("i64"))
+            self._origins = (*(cx.registers.slot("i32") for _ in range(3)), cx.registers.slot("i64"))
             for slot, first in zip(self._origins, (-1, 0, NEVER, 0), strict=True):
                 cx.b.entry.append(f"  store {'i64' if slot is self._origins[3] else 'i32'} {first}, ptr {slot.name}")
         return self._origins

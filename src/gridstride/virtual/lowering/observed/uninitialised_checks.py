@@ -6,7 +6,7 @@ So the lanes that read such a value are marked (see taint), and what becomes of 
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, element, vector_constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered
@@ -38,7 +38,7 @@ def _global(cx: Lowering, site: int, access: Access, address: Address | Value, k
     asks = b.compare("ne", cx.field("unset"), constant("i64", 0))
     if generic:  # shared memory, it may be
         asks = b.op("or", asks, b.compare("ne", cx.field("observed"), constant("i32", 0)))
-    with cx.aside(), b.if_(asks):
+    with cx.conditional_code(), b.if_(asks):
         where = _addresses(cx, access, address)
         if generic:
             _near(cx, site, access, where, kind)
@@ -65,7 +65,7 @@ def _near(cx: Lowering, site: int, access: Access, where: Value, kind: str) -> N
 
 def _shared(cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
     b = cx.b
-    with cx.aside(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
+    with cx.conditional_code(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
         where, size = _addresses(cx, access, address), constant("i32", access.bytes)
         if kind == "load":
             _mark(cx, site, access, where, "gs_unset_shared_load", SHARED)
@@ -99,7 +99,7 @@ def look(cx: Lowering, site: int, access: Access, where: Value, looks: Value) ->
 def local(cx: Lowering, site: int, offsets: Value, access: Access, kind: str) -> None:
     """A lane's own memory."""
     b = cx.b
-    with cx.aside(), b.if_(b.compare("ne", cx.field("local_unset"), constant("i64", 0))):
+    with cx.conditional_code(), b.if_(b.compare("ne", cx.field("local_unset"), constant("i64", 0))):
         where = b.resize(offsets, "i64")
         if kind == "load":
             _mark(cx, site, access, where, "gs_unset_local_load", LOCAL)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import ALLOCATION
+from gridstride.virtual.abi.memory_records import ALLOCATION
 from gridstride.virtual.machine.memory.addresses import reserve
 
 ALIGN = 256

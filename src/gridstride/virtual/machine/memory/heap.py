@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridstride.protocol import Dim3
-from gridstride.virtual.abi.layout import HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
+from gridstride.virtual.abi.memory_records import HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
 from gridstride.virtual.machine.memory.addresses import reserve
 
 if TYPE_CHECKING:

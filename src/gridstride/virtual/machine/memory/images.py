@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.protocol import DeviceError, ImageLayout, Sampling
-from gridstride.virtual.abi.layout import ADDRESS_MODES, FORMATS, OBJECT, OBJECT_SLOTS, SURFACE_TAG, TEXTURE_TAG
+from gridstride.virtual.abi.texture_objects import (
+    ADDRESS_MODES,
+    FORMATS,
+    OBJECT,
+    OBJECT_SLOTS,
+    SURFACE_TAG,
+    TEXTURE_TAG,
+)
 from gridstride.virtual.abi.texture_requests import CUBE, LAYERED, LINEAR
 from gridstride.virtual.machine.memory.addresses import reserve
 

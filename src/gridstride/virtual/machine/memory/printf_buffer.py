@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import ASSERTED, OUTPUT, PRINTED
+from gridstride.virtual.abi.output_records import ASSERTED, OUTPUT, PRINTED
 from gridstride.virtual.machine.memory.printf import rendered
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
-from gridstride.virtual.abi.layout import EVENT, LANES, PAIR, PAIRS, SHADOW, SHADOW_PLANES
+from gridstride.virtual.abi.finding_records import PAIR, PAIRS
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import EVENT, SHADOW, SHADOW_PLANES
 from gridstride.virtual.machine.memory.addresses import affordable, reserve
 from gridstride.virtual.machine.memory.arena import Arena, host_memory
 

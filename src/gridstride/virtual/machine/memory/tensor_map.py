@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import RANKS, TENSOR, TENSOR_MAGIC
+from gridstride.virtual.abi.tensor_map_layout import RANKS, TENSOR, TENSOR_MAGIC
 
 SWIZZLES = {0: 0, 32: 0x10, 64: 0x30, 128: 0x70}
 """By the bytes of a pattern's row: the bits of a shared-memory offset that are turned by those three places above."""

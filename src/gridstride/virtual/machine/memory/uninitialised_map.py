@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.virtual.abi.layout import UNSET_SHIFT
+from gridstride.virtual.abi.memory_records import UNSET_SHIFT
 from gridstride.virtual.machine.memory.addresses import reserve
 
 if TYPE_CHECKING:

@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import (
+from gridstride.virtual.abi.copy_queue import (
     ARRIVING,
-    BLOCK,
     BOX,
     BULK_IN,
     BULK_OUT,
     COPIES,
     COPY,
-    FAULT,
     GROUPED,
     IMMEDIATE,
     MAX_COPIES,
-    PLAIN,
-    STRONG,
 )
+from gridstride.virtual.abi.execution_records import BLOCK
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.race_shadows import PLAIN, STRONG
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.memory.printf_records import row

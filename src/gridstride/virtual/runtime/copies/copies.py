@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
-from gridstride.virtual.abi.layout import (
-    ARRIVING,
-    BULK_IN,
-    BULK_OUT,
-    COPY,
-    FAULT,
-    GROUPED,
-    IMMEDIATE,
-    PLAIN,
-)
+from gridstride.virtual.abi.copy_queue import ARRIVING, BULK_IN, BULK_OUT, COPY, GROUPED, IMMEDIATE
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.race_shadows import PLAIN
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake

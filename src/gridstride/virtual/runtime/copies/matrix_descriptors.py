@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.address_spaces import SHARED
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Builder, IrModule, Value
 from gridstride.virtual.runtime.common import i32
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import BLOCK, FAULT, SPINNING
+from gridstride.virtual.abi.execution_records import BLOCK, SPINNING
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.mbarriers import (
     ABSENT,
     BAD_BYTES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, OFFSET_MASK
-from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER, RANK_SHIFT
+from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, OFFSET_MASK, RANK_SHIFT
+from gridstride.virtual.abi.hardware_limits import MOST_BLOCKS_IN_CLUSTER
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.memory.printf_records import row

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
-from gridstride.virtual.abi.layout import (
-    BOX,
-    BULK_IN,
-    BULK_OUT,
-    COPY,
-    FAULT,
-    LANES,
-    PLAIN,
-    RANKS,
-    ROUNDED_TYPES,
-    STRONG,
-    TENSOR,
-    TENSOR_MAGIC,
-    WARP,
-)
+from gridstride.virtual.abi.copy_queue import BOX, BULK_IN, BULK_OUT, COPY
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import PLAIN, STRONG
+from gridstride.virtual.abi.tensor_map_layout import RANKS, ROUNDED_TYPES, TENSOR, TENSOR_MAGIC
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import ELEMENTS, RANKS, TENSOR
+from gridstride.virtual.abi.tensor_map_layout import ELEMENTS, RANKS, TENSOR
 from gridstride.virtual.ir.builder import Builder, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 

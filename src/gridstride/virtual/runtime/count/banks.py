@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.access_counters import COUNTERS, KINDS
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.count.global_counters import bump, popcount, unless_idle, visited

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES, RANKS, TENSOR
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.tensor_map_layout import RANKS, TENSOR
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.tensor import columns_of

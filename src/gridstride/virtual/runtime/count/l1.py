@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.access_counters import PAGE_SHIFT, WAYS
-from gridstride.virtual.abi.layout import WORKER
+from gridstride.virtual.abi.execution_records import WORKER
 from gridstride.virtual.ir.builder import Builder, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, LOCAL, SHARED
-from gridstride.virtual.abi.layout import FAULT, LANES, SITE
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import (
     NULL,
     Builder,

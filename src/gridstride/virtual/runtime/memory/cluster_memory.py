@@ -6,8 +6,9 @@ the place itself. Blocks of a cluster lie 2^24 bytes apart, so shared memory has
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, NO_BLOCK_ADDRESS, OFFSET_MASK
-from gridstride.virtual.abi.layout import FAULT, LAUNCH, RANK_SHIFT
+from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, NO_BLOCK_ADDRESS, OFFSET_MASK, RANK_SHIFT
+from gridstride.virtual.abi.execution_records import LAUNCH
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import FAULT, HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.memory_records import HEAP, HEAP_UNIT, ORIGIN, UNSET_SHIFT
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride.virtual.abi.layout import ASSERTED, FAULT, OUTPUT, PRINTED
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.output_records import ASSERTED, OUTPUT, PRINTED
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import ARRIVING, BULK_OUT, FAULT
+from gridstride.virtual.abi.copy_queue import ARRIVING, BULK_OUT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, warp_at
 from gridstride.virtual.runtime.copies.async_copy_queue import entries

@@ -2,7 +2,7 @@
 
 An atomic is recorded as a write whose writer has the bit ATOMIC set, which other atomics pass over. Those that look at
 the value itself (cas, min, max, and, or) are held against plain writes alone and leave no record: such words are often
-read plainly first, to save the atomic, and an old value does no harm (compare CHECKED in layout.py). Nor does an atomic
+read plainly first, to save the atomic, and an old value does no harm (see CHECKED). Nor does an atomic
 stand in the place of its own warp's plain write since the warp last met others: whoever knows of the one knows of the
 other, and the plain one races with more (`if (t == 0) count = 0; atomicAdd(&count, 1);`).
 """

@@ -6,8 +6,8 @@ has one for each turn; what mbarriers order is in cluster_orders.py.
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import CLUSTER_OBJECTS, CLUSTER_RACE
-from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.hardware_limits import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.race_shadows import CLUSTER_OBJECTS, CLUSTER_RACE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
@@ -55,7 +55,7 @@ def _begin(m: IrModule) -> None:
         clock = race.clock + 1
         own = clock + 2  # clock + 1 says that the block has begun, and nothing of what it did
         race.clock = own
-        for name, value in (("waiting", i32(0)), ("told", i32(0)), ("start", clock)):
+        for name, value in (("waiting", i32(0)), ("reported", i32(0)), ("start", clock)):
             b.put(race, CLUSTER_RACE, name, value)
         objects = race.field("objects")
         b.emit(f"call void @llvm.memset.p0.i64(ptr {objects.name}, i8 0, i64 {8 * CLUSTER_OBJECTS}, i1 false)")

@@ -7,8 +7,8 @@ asynchronous copy gives what its block knew when it was started, however late it
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import CLUSTER_OBJECTS
-from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.hardware_limits import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.race_shadows import CLUSTER_OBJECTS
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.cluster_clocks import RANKS, own_row, team_of, tick, vector

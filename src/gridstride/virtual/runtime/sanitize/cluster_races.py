@@ -8,9 +8,11 @@ order is never missed, so nothing is reported that is in order; a race may be mi
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.address_spaces import OFFSET_MASK
-from gridstride.virtual.abi.layout import CLUSTER_PLANES, CLUSTER_RACE, FAULT, LANES, RANK_SHIFT
-from gridstride.virtual.abi.layout import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.address_spaces import OFFSET_MASK, RANK_SHIFT
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.hardware_limits import MOST_BLOCKS_IN_CLUSTER as MOST
+from gridstride.virtual.abi.race_shadows import CLUSTER_PLANES, CLUSTER_RACE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, warp_numbered
 from gridstride.virtual.runtime.sanitize.cluster_clocks import own_row, team_of, vector
@@ -114,7 +116,7 @@ def _touch(
 ) -> None:  # fmt: skip
     """When the block last used another block's memory: that one must not end before it knows of it."""
     site, mask, unit, lane, row = access
-    owner = unit // b.splat(race.each)
+    owner = unit // b.splat(race.units_per_block)
     remote = b.bitcast(mask, wide("i1")) & (owner != own)
     with b.if_(b.bitcast(remote, "i32") != 0):
         index = owner * _splat(MOST) + own
@@ -134,7 +136,7 @@ def _race(m: IrModule) -> None:
     with m.function("void", "gs_team_race", *head, cold=True) as (b, (warp, race, site, wrong, unit, lane, who)):
         first = b.call("i32", "llvm.cttz.i32", wrong, constant("i1", True))
         place, other = b.extract(unit, first), b.extract(who, first)
-        each = race.each
+        each = race.units_per_block
         owner = b.resize(place // each, "i64")
         shift = b.resize(race.shift, "i64")
         offset = b.resize(place % each, "i64") << shift
@@ -150,10 +152,10 @@ def _early(m: IrModule) -> None:
     head = ("warp* warp", "cluster_race* race", "i32 site", "i32 wrong", f"{wide('i32')} owner", f"{wide('i32')} lane")
     with m.function("void", "gs_team_early", *head, cold=True) as (b, (warp, race, site, wrong, owner, lane)):
         _, rank = team_of(b, warp)
-        told, mine = race.told, 1 << rank
+        told, mine = race.reported, 1 << rank
         with b.if_((told & mine) != 0):
             b.ret()
-        race.told = told | mine
+        race.reported = told | mine
         first = b.call("i32", "llvm.cttz.i32", wrong, constant("i1", True))
         number = b.resize(b.extract(owner, first), "i64") + 1
         address, kind = number << RANK_SHIFT, i32(FAULT["unstarted_block"])
@@ -207,7 +209,7 @@ def _unit(b: Builder, warp: Record, race: Record, address: Value, size: Value) -
     members = b.splat(b.resize(cluster.size, "i64"))
     inside = rank < members
     inside &= end <= b.splat(warp.shared_size)
-    shift, each = (b.splat(b.get(race, CLUSTER_RACE, n)) for n in ("shift", "each"))
+    shift, each = (b.splat(b.get(race, CLUSTER_RACE, n)) for n in ("shift", "units_per_block"))
     unit = b.resize(offset, "i32") >> shift
     return inside, b.resize(rank, "i32") * each + unit
 

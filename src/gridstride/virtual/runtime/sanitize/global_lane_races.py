@@ -7,7 +7,9 @@ beside the stamp. When the few bits for it are used up the warp takes a new stam
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import EPOCH_BIT, FAULT, LANES, MOST_EPOCHS, SITE_BIT
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import EPOCH_BIT, MOST_EPOCHS, SITE_BIT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of

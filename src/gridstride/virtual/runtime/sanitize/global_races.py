@@ -6,12 +6,12 @@ is done with the units is in global_units.py.
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import (
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import (
     EPOCH_BIT,
-    FAULT,
     GENERIC_WRITE,
     LANED,
-    LANES,
     MOST_EPOCHS,
     SEVERAL_BIT,
     SITE_BIT,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import (
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import (
     CHECKED,
     EPOCH_BIT,
-    FAULT,
-    LANES,
     MOST_EPOCHS,
     NON_COHERENT,
     SEVERAL_BIT,

@@ -9,7 +9,7 @@ else orders memory counts for all lanes, so that order is never missed.
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 

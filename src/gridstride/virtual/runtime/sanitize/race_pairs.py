@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import (
-    FAULT,
-    FINDING,
-    LANES,
-    MAX_FINDINGS,
-    PAIRS,
-    SITE_BIT,
-)
-from gridstride.virtual.abi.race_keys import GLOBAL_RACE, GLOBAL_RACE_OF_LANES
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import FINDING, GLOBAL_RACE, GLOBAL_RACE_OF_LANES, MAX_FINDINGS, PAIRS
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import SITE_BIT
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.clocks import event_of

@@ -8,15 +8,17 @@ know what each of them knew (`known`). Volatile accesses order nothing between l
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, LANE_SHADOW, LANES
-from gridstride.virtual.abi.race_keys import NOT_TOLD
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import LANE_SHADOW
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
 from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
 from gridstride.virtual.runtime.sanitize.shared_races import plane_of
-from gridstride.virtual.runtime.sanitize.uninitialised_reads import _units
+from gridstride.virtual.runtime.sanitize.uninitialised.unset_shared import units_of
 
 WRITTEN, READ = 0, 1
 """The planes of a unit."""
@@ -121,12 +123,12 @@ def _access(m: IrModule, kind: str) -> None:
         if kind == "store":
             race.storing_bytes = size
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
-        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+        with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             _against(b, warp, race, WRITTEN, lanes, site, lane, unit, writes=kind == "store")
             if kind == "store":
                 _against(b, warp, race, READ, lanes, site, lane, unit, writes=False)
         me = (site << 16) | (own << 8)
-        with b.lanes(mask) as lane, _units(b, race, b.extract(address, lane), size) as unit:
+        with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
                 _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
@@ -168,7 +170,7 @@ def _against(
             matters = silent ^ matters
         with b.if_(matters):
             # Where the lane itself was the last of several readers, another one stands for them.
-            one = b.select(told_by_one, other | NOT_TOLD, b.select(other == lane, other ^ 1, other))
+            one = b.select(told_by_one, other | SINGLE_LANE_WAIT, b.select(other == lane, other ^ 1, other))
             them = (them << 8) | one
             there = who >> 16
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)

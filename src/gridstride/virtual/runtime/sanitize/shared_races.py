@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridstride.virtual.abi.layout import FAULT, LANES, PLANES, RACE
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import PLANES, RACE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of

@@ -7,7 +7,8 @@ severity "info").
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES, RACE
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import RACE
 from gridstride.virtual.ir.builder import NULL, IrModule, constant
 from gridstride.virtual.runtime.common import i32
 

@@ -4,14 +4,14 @@ there, descriptors that do not fit; what it reads of shared memory is in wgmma_r
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import (
+from gridstride.virtual.abi.execution_records import DONE
+from gridstride.virtual.abi.wgmma_flights import (
     BASE,
-    DONE,
     FLIGHT,
     FLIGHTS,
     LEADING,
-    LEAVING,
     MAX_FLIGHTS,
+    ROW_LEAVES_PATTERN,
     STRIDE,
     WGMMA_GROUPS,
     WGMMA_WARPS,
@@ -54,7 +54,7 @@ def _sane(m: IrModule) -> None:
         strided = b.select(inner, many_chunks, many_groups)
         led = b.select(d.transposed, b.select(swizzled, again, many_chunks), again)
         wrong = {
-            LEAVING: split,
+            ROW_LEAVES_PATTERN: split,
             BASE: based & (phase == 0),
             STRIDE: strided & (d.stride < least),
             LEADING: led & (d.leading < least),

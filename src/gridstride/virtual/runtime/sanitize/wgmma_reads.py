@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import FAULT, FLIGHT, FLIGHTS, LANES
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.wgmma_flights import FLIGHT, FLIGHTS
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32, i64, warp_at
 from gridstride.virtual.runtime.copies.matrix_descriptors import CHUNK, ROWS, Descriptor, counted

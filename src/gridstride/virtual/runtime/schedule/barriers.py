@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BARRIERS, FAULT, LANES, READY, SPINNING, WAITING
+from gridstride.virtual.abi.execution_records import READY, SPINNING, WAITING
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import BARRIERS, LANES
 from gridstride.virtual.ir.builder import NULL, IrModule
 from gridstride.virtual.runtime.common import can_run, i32, increment, switch, to_scheduler, warp_at
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import BARRIERS, CLUSTER, FAULT, LANES
+from gridstride.virtual.abi.execution_records import CLUSTER
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import BARRIERS, LANES
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64, increment
 from gridstride.virtual.runtime.schedule.cluster_blocks import block_at, cluster_of

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import BLOCK, CLUSTER, FAULT, LAUNCH, WAITING
+from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, WAITING
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import block_in_turn, can_run, i32, i64, increment, is_observed, warp_at
-
-_FINISHED, _SPUN = 0, 1
-"""What `gs_run_block` gives back (scheduler.py)."""
+from gridstride.virtual.runtime.schedule.block_rounds import FINISHED, SPUN
 
 
 def emit_clusters(m: IrModule) -> None:
@@ -171,14 +170,14 @@ def _run_cluster(m: IrModule) -> None:
                 result = b.call("i32", "gs_run_block", worker, block)
                 with b.if_(b.get(launch, LAUNCH, "abort", volatile=True) != 0):
                     b.ret(i64(0))
-                over = result == _FINISHED
+                over = result == FINISHED
                 with b.if_(over):
                     block.active = 0
                     ended = cluster.ended | (1 << rank)
                     cluster.ended = ended
                     b.call("void", "gs_team_end", cluster, rank)
                 increment(b, live, b.resize(~over, "i32"))
-                increment(b, spun, b.resize(result == _SPUN, "i32"))
+                increment(b, spun, b.resize(result == SPUN, "i32"))
         left = b.load("i32", live) != 0
         with b.if_(~left):
             cluster.active = 0

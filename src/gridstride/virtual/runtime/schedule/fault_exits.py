@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import DONE, LAUNCH
+from gridstride.virtual.abi.execution_records import DONE, LAUNCH
 from gridstride.virtual.ir.builder import IrModule, constant
 from gridstride.virtual.runtime.common import i32, i64, to_scheduler
 

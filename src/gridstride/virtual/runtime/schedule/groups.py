@@ -7,7 +7,8 @@ the block, and which hands its lanes back when the function returns.
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import DONE, FAULT, READY, SPLIT, SPLIT_BYTES, WARP
+from gridstride.virtual.abi.execution_records import DONE, READY, SPLIT, SPLIT_BYTES, WARP
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64, increment, warp_at
 from gridstride.virtual.runtime.schedule.fibers import Processor

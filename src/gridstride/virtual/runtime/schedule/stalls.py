@@ -8,8 +8,9 @@ barriers on its stack; those are left out, and more rounds asked for instead.
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import ALLOCATION, FAULT, SPINNING, WAITING
-from gridstride.virtual.abi.scheduling import IN_LOOPS
+from gridstride.virtual.abi.execution_records import IN_LOOPS, SPINNING, WAITING
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.memory_records import ALLOCATION
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value
 from gridstride.virtual.runtime.common import i32, i64, warp_at
 

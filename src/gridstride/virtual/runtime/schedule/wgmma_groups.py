@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import DONE, READY, WARP, WGMMA_GROUPS, WGMMA_WARPS
+from gridstride.virtual.abi.execution_records import DONE, READY, WARP
+from gridstride.virtual.abi.wgmma_flights import WGMMA_GROUPS, WGMMA_WARPS
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, increment, warp_numbered
 from gridstride.virtual.runtime.copies.matrix_descriptors import counted

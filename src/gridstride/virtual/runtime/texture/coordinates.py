@@ -6,7 +6,7 @@ linear filter rounds the position to 1/256 of a texel, half up; NaN and subnorma
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import ADDRESS_MODES
+from gridstride.virtual.abi.texture_objects import ADDRESS_MODES
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 

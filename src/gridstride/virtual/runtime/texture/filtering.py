@@ -7,7 +7,7 @@ a time, and the sum of it all is rounded half away from zero to the texels' own 
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FORMATS
+from gridstride.virtual.abi.texture_objects import FORMATS
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant
 
 QUAD = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import OBJECT
+from gridstride.virtual.abi.texture_objects import OBJECT
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, OBJECT, OBJECT_FAULTS, OBJECT_SLOTS, TEXTURE_TAG
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.texture_objects import OBJECT, OBJECT_FAULTS, OBJECT_SLOTS, TEXTURE_TAG
 from gridstride.virtual.abi.texture_requests import (
     CUBE,
     GATHER_SHIFT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import OBJECT
+from gridstride.virtual.abi.texture_objects import OBJECT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.texture.coordinates import SPAN, parts

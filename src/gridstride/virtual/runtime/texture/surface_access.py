@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, FORMATS, OBJECT, OBJECT_SLOTS, SURFACE_TAG
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.texture_objects import FORMATS, OBJECT, OBJECT_SLOTS, SURFACE_TAG
 from gridstride.virtual.abi.texture_requests import CUBE, LAYER, LAYERED, ROW, SHAPE, X, Y, Z
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gridstride.virtual.ir import half
 from gridstride.virtual.ir.builder import Builder, Value, constant, like
 from gridstride.virtual.ir.float_common import flush, flush_bits
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.value_types import llvm_type
 from gridstride.virtual.ptx.module import Instruction, Operand, Pair
 from gridstride.virtual.ptx.types import TYPES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, Value, bits, constant, wide
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Instruction, Vector

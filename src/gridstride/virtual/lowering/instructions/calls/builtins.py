@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import FAULT
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.calls import _read, _write
 from gridstride.virtual.lowering.function import Lowering

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import COPY_OP, ERRORS, EVENT_BASE, FILL_OP, STREAM_BASE, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.grid_launches import COPY_OP, ERRORS, EVENT_BASE, FILL_OP, STREAM_BASE
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.calls import _read, _write
 from gridstride.virtual.lowering.function import Lowering

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir import half
 from gridstride.virtual.ir.builder import Builder, Value, bits, constant, wide
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Tile

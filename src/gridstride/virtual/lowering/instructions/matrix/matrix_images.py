@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
 

@@ -6,7 +6,8 @@ the other, `gs_rows_store_…` puts them back, the lowest lane first. Lanes that
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES, WARP
+from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant
 from gridstride.virtual.lowering.instructions.matrix.matrix_columns import Columns, Unpack
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Tile

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir import half
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant
 from gridstride.virtual.ir.float_common import canonical

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, SPACES
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, bits, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.analysis.memory_operands import remote
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.function import Lowering
+from gridstride.virtual.lowering.linear_values import LlvmScalars
+from gridstride.virtual.lowering.value_types import llvm_type
 from gridstride.virtual.ptx.module import Address, Instruction, Register
 
 
@@ -23,14 +25,14 @@ def linear_address(cx: Lowering, address: Address, space: str) -> Affine | None:
     form = cx.linear(address.base, 64)
     if form is None:
         return None
-    width = 32 if space in ("shared", "local") else 64
+    scalars, width = LlvmScalars(cx.b), 32 if space in ("shared", "local") else 64
     if form.width == 64 and width == 32:
-        form = affine.truncate(cx, form)
+        form = affine.truncate(scalars, form)
     elif form.width == 32 and width == 64:
-        form = affine.extend(cx, form, False)
+        form = affine.extend(scalars, form, False)
     if form is None or not address.offset:
         return form
-    return affine.add(cx, form, affine.fixed(cx, width, address.offset))
+    return affine.add(scalars, form, affine.fixed(scalars, width, address.offset))
 
 
 def vector_address(cx: Lowering, address: Address, space: str) -> Value:

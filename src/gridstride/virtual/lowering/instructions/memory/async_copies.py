@@ -115,12 +115,12 @@ def _now_if_whole(cx: Lowering, to: Address, origin: Address, counts: Value, wor
     quick, slow, done = b.new_label("whole"), b.new_label("short"), b.new_label("copied")
     b.branch(b.compare("eq", short, constant("i32", 0)), quick, slow, likely=True)
     b.start(quick)
-    with cx.aside():
+    with cx.conditional_code():
         _now(cx, to, origin, words)
     b.jump(done)
     b.start(slow)
     sites = site(cx, Access("shared", 4, words)), site(cx, Access("global", 4, words))
-    with cx.aside():
+    with cx.conditional_code():
         _runtime(cx, to, origin, counts, words, sites)
     b.jump(done)
     b.start(done)

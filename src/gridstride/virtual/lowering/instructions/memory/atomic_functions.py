@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from gridstride.virtual.abi.address_spaces import CLUSTER_SPACE, GLOBAL, SHARED
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.atomic_operations import NATIVE, AtomicOperation, combine
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside

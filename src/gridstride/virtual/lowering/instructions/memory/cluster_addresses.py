@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.address_spaces import NO_BLOCK_ADDRESS, OFFSET_MASK
-from gridstride.virtual.abi.layout import CLUSTER, LANES, RANK_SHIFT
+from gridstride.virtual.abi.address_spaces import NO_BLOCK_ADDRESS, OFFSET_MASK, RANK_SHIFT
+from gridstride.virtual.abi.execution_records import CLUSTER
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering.access import Access
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.special_registers import cluster, rank
+from gridstride.virtual.lowering.value_types import llvm_type
 from gridstride.virtual.ptx.module import Instruction
 
 # -- what a block knows of its cluster --------------------------------------------------------------------------------

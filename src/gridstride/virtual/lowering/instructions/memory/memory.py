@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.address_spaces import SPACES
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering import access as layout
 from gridstride.virtual.lowering import outlined
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote, space_of
-from gridstride.virtual.lowering.function import Lowering, llvm_type
+from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import (
     _long,
     _slow_store,
@@ -26,6 +26,7 @@ from gridstride.virtual.lowering.instructions.memory.cluster_addresses import (
 )
 from gridstride.virtual.lowering.instructions.memory.copy_operands import columns
 from gridstride.virtual.lowering.observer import Stored
+from gridstride.virtual.lowering.value_types import llvm_type
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Symbol, Vector
 from gridstride.virtual.ptx.types import TYPES
 

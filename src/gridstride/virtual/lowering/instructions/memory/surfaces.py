@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.texture_requests import GEOMETRIES, LAYER, LAYERED, ROW, X
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import RANKS
+from gridstride.virtual.abi.tensor_map_layout import RANKS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering

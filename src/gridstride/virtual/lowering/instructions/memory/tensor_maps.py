@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gridstride.virtual.abi.address_spaces import GLOBAL, SHARED
-from gridstride.virtual.abi.layout import ELEMENTS, RANKS, TENSOR, TENSOR_MAGIC
+from gridstride.virtual.abi.tensor_map_layout import ELEMENTS, RANKS, TENSOR, TENSOR_MAGIC
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import memory_operands

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.abi.layout import FAULT, LANES, SURFACE_TAG, TEXTURE_TAG
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.texture_objects import SURFACE_TAG, TEXTURE_TAG
 from gridstride.virtual.abi.texture_requests import (
     CUBE,
     GATHER_SHIFT,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
-from gridstride.virtual.lowering.analysis.uniformity import broadcast_lane
+from gridstride.virtual.lowering.analysis.lane_variation import broadcast_lane
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Pair
 

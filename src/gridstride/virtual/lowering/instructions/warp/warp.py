@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gridstride.virtual.abi.layout import LANES, LAUNCH, SPINNING, WARP
+from gridstride.virtual.abi.execution_records import LAUNCH, SPINNING, WARP
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.barrier_operands import barrier_operands
 from gridstride.virtual.lowering.bounded_wait import in_bounded_wait, patient

@@ -6,7 +6,9 @@ for a group (wgmma_groups.py). The observed build keeps account of what is in fl
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.layout import FAULT, LANES, WGMMA_GROUPS
+from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.wgmma_flights import WGMMA_GROUPS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis.warpgroup_registers import multiplies
 from gridstride.virtual.lowering.function import Lowering
@@ -70,7 +72,7 @@ def _multiply(cx: Lowering, ins: Instruction) -> None:
     some = cx.b.compare("ne", cx.active(), constant("i32", 0))
     sums = _area(cx, "wgmma sums", 4 * LANES * MOST_REGISTERS)
     _put(cx, sums, form.d)
-    with cx.aside(), cx.b.if_(some):
+    with cx.conditional_code(), cx.b.if_(some):
         _call(cx, form, site, sums)
     _take(cx, sums, form.d)
 

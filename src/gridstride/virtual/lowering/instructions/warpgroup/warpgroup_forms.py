@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS
 from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items, shape_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gridstride.virtual.abi.layout import LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.instructions.matrix.matrix_columns import Columns, Unpack
 from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS, Format

@@ -1,0 +1,1 @@
+"""CUDA C++ to PTX with NVRTC, NVIDIA's compiler library."""

@@ -1,0 +1,54 @@
+"""Findings and notes on a kernel that follow from all of its cases together, not from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gridstride.judge.cases.coverage import Coverage
+from gridstride.judge.cases.path_cases import never_run
+from gridstride.judge.execution.runnable import Runnable
+from gridstride.judge.problem import Problem
+from gridstride.judge.results.outgrown import outgrown
+from gridstride.judge.sandbox.subject import SandboxedKernel
+from gridstride.judge.verdict import Finding
+from gridstride.judge.verify import Verification
+
+_ARGUMENTS_AT_FAULT = frozenset({"wrong_result", "input_changed", "out_of_bounds", "uninitialised_read"})
+
+
+def outgrown_variables(
+    problem: Problem, verification: Verification, runnable: Runnable | SandboxedKernel
+) -> tuple[Finding, ...]:
+    """Variables of the kernel's module that are too small for the timed size."""
+    if not any(path.variables for path in verification.paths):
+        return ()
+    grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.seen]
+    sizes = " ".join(f"{name}={value}" for name, value in problem.timed.items())
+    return outgrown(grids, verification.paths, runnable.shape(problem.timed).grid, sizes)
+
+
+def missing_classes(seen: Coverage) -> tuple[Finding, ...]:
+    """A kernel that was not run on every class of cases has not passed."""
+    missing = seen.missing
+    if not missing:
+        return ()
+    return (Finding("incomplete", f"no verdict: no case of {len(missing)} classes was run, such as {missing[0]}"),)
+
+
+def unreached_lines(verification: Verification) -> tuple[str, ...]:
+    """A note on lines that no case ran."""
+    lines = never_run(verification.paths)
+    if verification.findings or not lines:
+        return ()
+    which = f"line {lines[0]} was" if len(lines) == 1 else f"lines {', '.join(map(str, lines))} were"
+    return (f"{which} run in none of the {verification.cases} cases: the verdict says nothing about that",)
+
+
+def with_parameter_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Finding, ...]:
+    """Wrong results may come of arguments taken for others: the first finding says what was taken for what."""
+    first, *others = findings
+    about = [note for note in notes if "parameters" in note]
+    if first.kind not in _ARGUMENTS_AT_FAULT or not about:
+        return findings
+    return (replace(first, message="\n".join([first.message, *about])), *others)

@@ -1,0 +1,1 @@
+"""CUDA's device runtime: what kernels call to launch kernels, copies and fills."""

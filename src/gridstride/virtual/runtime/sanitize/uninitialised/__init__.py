@@ -1,0 +1,1 @@
+"""Reads of memory that nothing has written, by kind of memory."""
