@@ -40,7 +40,9 @@ def test_commands_say_it_before_they_import_pytorch(tmp_path: Path, call: str) -
     (tmp_path / "torch").mkdir()
     says = "import os; print(os.environ.get('OMP_WAIT_POLICY'), flush=True); os._exit(0)"
     (tmp_path / "torch" / "__init__.py").write_text(says)
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from gridstride.commands import model, train; {call}"
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from gridstride.commands.stack import model, train; {call}"
+    )
     environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.stdout.strip() == "passive", done.stderr

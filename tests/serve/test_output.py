@@ -64,6 +64,11 @@ def test_the_text_up_to_the_first_stop_string_comes_whole(text: str, cuts: list[
         assert pieces[-1].finish == "length"
 
 
+def test_of_two_stop_strings_in_one_token_the_one_that_is_complete_first_ends_it() -> None:
+    (piece,) = pushed("a\\a", [], ["\\", "a\\a"])
+    assert piece.text == "a"
+
+
 def test_what_could_begin_a_stop_string_waits() -> None:
     pieces = pushed("xEN", [1, 2], ["END"])
     assert [piece.text for piece in pieces] == ["x", "", "EN"]

@@ -26,7 +26,7 @@ from gridstride.models.families import FAMILIES
 from gridstride.models.huggingface import exchange, folder, saving
 from gridstride.models.huggingface.checkpoint import INDEX, SINGLE
 
-from .families import make, saved, tokens
+from ..families import make, saved, tokens
 
 
 def change(path: Path, edit: Callable[[dict[str, torch.Tensor]], Any]) -> Path:

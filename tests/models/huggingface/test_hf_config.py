@@ -15,7 +15,7 @@ from gridstride.models.config import DecoderConfig, Experts, RotaryScaling, Wind
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface.hf_config import from_hf, to_hf
 
-from .families import SMALL, SMALL_GPT2
+from ..families import SMALL, SMALL_GPT2
 
 LLAMA: dict[str, Any] = {"architectures": ["LlamaForCausalLM"], **SMALL}
 QWEN2 = LLAMA | {"architectures": ["Qwen2ForCausalLM"]}

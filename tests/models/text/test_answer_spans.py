@@ -11,7 +11,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.text.answer_spans import rendered
 from gridstride.models.text.tokenizer import Tokenizer
 
-from .texts import byte_level
+from ..texts import byte_level
 
 PLAIN = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"

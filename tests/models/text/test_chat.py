@@ -16,7 +16,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.text import chat
 from gridstride.models.text.tokenizer import Tokenizer
 
-from .texts import byte_level, write
+from ..texts import byte_level, write
 
 CHATML = """{% for message in messages %}
     {{- '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from gridstride.models.errors import ModelError
 from gridstride.models.text.tokenizer import Tokenizer
 
-from .texts import byte_fallback, byte_level, metaspace, write
+from ..texts import byte_fallback, byte_level, metaspace, write
 
 KINDS = {"byte level": byte_level, "byte fallback": byte_fallback, "metaspace": metaspace}
 

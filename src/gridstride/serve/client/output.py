@@ -85,13 +85,13 @@ class Output:
         return Piece(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error)
 
     def _find(self, text: str) -> int | None:
-        """Where the first stop string starts."""
+        """Where the stop string starts that is complete first, however many characters a token has."""
         if self._unstopped > 0:
             return None
-        starts = [(start, stop) for stop in self._stop if (start := text.find(stop)) >= 0]
-        if not starts:
+        ends = [(start + len(stop), start, stop) for stop in self._stop if (start := text.find(stop)) >= 0]
+        if not ends:
             return None
-        start, self.stopped_by = min(starts)
+        _, start, self.stopped_by = min(ends)
         return start
 
     def _doubtful(self, text: str) -> int:
