@@ -359,7 +359,7 @@ def test_a_parent_that_is_a_file_is_said(tmp_path: Path) -> None:
 def test_a_kill_during_saves_leaves_a_whole_model(tmp_path: Path) -> None:
     path = saved(tmp_path / "model")
     code = (
-        "from gridstride.models import folder\n"
+        "from gridstride.models.huggingface import folder\n"
         f"decoder = folder.load({str(path)!r})\n"
         "print('saving', flush=True)\n"
         f"while True: folder.save(decoder, {str(path)!r}, shard_bytes=6000)\n"
