@@ -61,7 +61,7 @@ def _compile(request: CompileRequest) -> Compiled:
     files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}
     outcome = run_nvrtc(request, request.source, host_header_stubs(request, files or {}))
     library = find_headers()
-    if any(is_about_host_code(each) or library.hold(each.file) for each in outcome.errors):
+    if any(is_about_host_code(error) or library.hold(error.file) for error in outcome.errors):
         outcome = compile_device_part(request, outcome, files or {})
     if outcome.ptx is None:
         raise CompileError(without_host_noise(outcome.diagnostics))

@@ -21,7 +21,7 @@ _ROUNDS = 12  # of taking host code out: what is behind a syntax error is seen i
 def host_header_stubs(request: CompileRequest, files: Mapping[Path, bytes]) -> dict[str, str]:
     """Headers that only host code needs, of those that the source and the user's headers include."""
     texts = [request.source, *(content.decode(errors="replace") for content in files.values())]
-    includes = [each for text in texts for each in find_includes(Text(text))]
+    includes = [include for text in texts for include in find_includes(Text(text))]
     return host_stubs(includes, (*request.include_paths, *(path.parent for path in files)))
 
 
@@ -30,7 +30,7 @@ def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mappin
     texts = {request.filename: request.source} | {
         str(path): content.decode(errors="replace") for path, content in files.items()
     }
-    macros = {name: text for each in texts.values() for name, text in macros_of(each).items()}
+    macros = {name: text for content in texts.values() for name, text in macros_of(content).items()}
     parts = {request.filename: DevicePart(request.source, macros)}
     if not parts[request.filename].is_device_code:
         return outcome
@@ -38,16 +38,16 @@ def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mappin
     latest = (request, request.source, stubs)
     for _ in range(_ROUNDS):
         progress = False
-        for file in {each.file for each in outcome.errors}:
+        for file in {error.file for error in outcome.errors}:
             if file not in texts and find_headers().hold(file) and os.path.isfile(file):
                 texts[file] = Path(file).read_text(errors="replace")  # NVIDIA's own, of which NVRTC takes not all
             if file not in texts:
                 continue
             part = parts.setdefault(file, DevicePart(texts[file], macros))
-            progress |= part.take_out(each for each in outcome.errors if each.file == file)
+            progress |= part.take_out(error for error in outcome.errors if error.file == file)
         if not progress:
             break
-        own = parts[request.filename].text()
+        source = parts[request.filename].text()
         headers = {
             name: f"{line_directive(file)}{part.text()}"
             for file, part in parts.items()
@@ -56,19 +56,19 @@ def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mappin
         }
         folders = {path.parent for path in map(Path, parts) if path in files} - set(request.include_paths)
         paths = (*request.include_paths, *sorted(folders))
-        latest = (replace(request, include_paths=paths), own, stubs | headers)
+        latest = (replace(request, include_paths=paths), source, stubs | headers)
         outcome = run_nvrtc(*latest)
         if outcome.ptx is not None:
             return outcome
-    if outcome.errors and all(has_no_side(each) for each in outcome.errors):
+    if outcome.errors and all(has_no_side(error) for error in outcome.errors):
         # What is left is in device code: NVRTC 13.0 takes a generic lambda in a kernel for a host function.
-        last, own, headers = latest
+        last, source, headers = latest
         on_device = replace(last, options=(*last.options, "--device-as-default-execution-space"))
-        device_outcome = run_nvrtc(on_device, own, headers)
+        device_outcome = run_nvrtc(on_device, source, headers)
         if device_outcome.ptx is not None:
             return device_outcome
     missing = {name: line for part in parts.values() for name, line in part.names.items()}
-    explained = tuple(explain_host_use(each, missing) for each in outcome.diagnostics)
+    explained = tuple(explain_host_use(message, missing) for message in outcome.diagnostics)
     return replace(outcome, diagnostics=explained)
 
 

@@ -45,7 +45,7 @@ def run_nvrtc(request: CompileRequest, source: str, headers: Mapping[str, str], 
     outcome = _run_once(request, source, headers, prelude, types)
     if outcome.ptx is None and types:  # a kernel that an #if leaves out, an overloaded one
         outcome = _run_once(request, source, headers, prelude, {})
-    if outcome.ptx is None and prelude and any(_REDECLARED.search(each.message) for each in outcome.diagnostics):
+    if outcome.ptx is None and prelude and any(_REDECLARED.search(message.message) for message in outcome.diagnostics):
         return run_nvrtc(request, source, headers, prelude="")  # the source has a uint of its own, say
     return outcome
 
@@ -82,14 +82,14 @@ def _run_once(
 
 def _nvrtc_options(request: CompileRequest) -> list[str]:
     """Our options, then the request's: folders, C++17 and line information unless the request has its own."""
-    own = {option.partition("=")[0] for option in request.options}
+    chosen = {option.partition("=")[0] for option in request.options}
     options = [f"--gpu-architecture={_virtual_arch(request.arch)}"]
     options += [f"--include-path={folder}" for folder in (*request.include_paths, *find_headers().roots)]
-    if "--std" not in own:
+    if "--std" not in chosen:
         options.append("--std=c++17")
-    if "--fmax-errors" not in own and call(load().nvrtcVersion()) >= _COUNTS_ERRORS:
+    if "--fmax-errors" not in chosen and call(load().nvrtcVersion()) >= _COUNTS_ERRORS:
         options.append("--fmax-errors=10000")  # all host code in one go, not a hundred functions at a time
-    if "--device-debug" not in own:
+    if "--device-debug" not in chosen:
         options.append("--generate-line-info")
     return [*options, *request.options]
 

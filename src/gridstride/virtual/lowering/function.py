@@ -255,11 +255,11 @@ class Lowering:
         """Writes into another function, which has no registers: `mask` are its lanes (None: all 32), `fields` those of
         the warp's that it is given.
         """
-        own = self.b, self.mask, self.ins, self._fields
+        saved = self.b, self.mask, self.ins, self._fields
         self.b, self.mask, self.ins = b, mask, Instruction("", (), (), None, 0, None)
         self._fields = {(name, 0): value for name, value in fields.items()}
         yield
-        self.b, self.mask, self.ins, self._fields = own
+        self.b, self.mask, self.ins, self._fields = saved
 
     def begin(self, block: int, mask: Value | None) -> None:
         """Starts a block: nothing is known of the registers but what their slots hold."""

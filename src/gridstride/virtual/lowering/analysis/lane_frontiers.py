@@ -31,17 +31,17 @@ def grow_frontiers(code: Code, divergent: list[bool], frontier: list[int], waite
                     for d in bits_of(new):
                         # A higher block runs only when the lower ones are empty, unless they spin or wait at a barrier.
                         # Lanes that a barrier let go run while others of the same block are held for its next turn.
-                        own = 1 << d
-                        always = b in spinning or bool(held & own)
-                        gain = (candidates & ~own & (-1 if always else own - 1) | held & own) & ~waiters[d]
+                        block = 1 << d
+                        always = b in spinning or bool(held & block)
+                        gain = (candidates & ~block & (-1 if always else block - 1) | held & block) & ~waiters[d]
                         waiters[d] |= gain
                         for c in bits_of(gain):
-                            frontier[c] |= own
+                            frontier[c] |= block
                             again.add(c)
-                        others = candidates & ~own & (-1 if b in spinning else held | -(own << 1)) & ~frontier[d]
+                        others = candidates & ~block & (-1 if b in spinning else held | -(block << 1)) & ~frontier[d]
                         frontier[d] |= others
                         for c in bits_of(others):
-                            waiters[c] |= own
+                            waiters[c] |= block
                             again.add(d)
 
 

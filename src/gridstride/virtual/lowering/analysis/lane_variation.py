@@ -59,5 +59,5 @@ def varies(code: Code, ins: Instruction) -> bool:
     if ins.opcode != "ld" or not any(m.partition("::")[0] == "param" for m in ins.modifiers):
         return False
     address = ins.operands[1]
-    own = isinstance(address, Address) and isinstance(address.base, Symbol)
-    return own and address.base.name not in code.uniform_params  # type: ignore[union-attr]
+    names_variable = isinstance(address, Address) and isinstance(address.base, Symbol)
+    return names_variable and address.base.name not in code.uniform_params  # type: ignore[union-attr]

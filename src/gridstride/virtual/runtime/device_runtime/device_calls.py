@@ -27,8 +27,8 @@ def record_owner(b: Builder, warp: Record, lane: Value, site: Value) -> dict[str
 def callable_of(b: Builder, queue: Record, function: Value) -> Record:
     """The entry of a function pointer in the table; its last one, which is no kernel, for anything else."""
     number = (function - FUNCTION_BASE) >> 4
-    many = queue.function_count
-    number = b.intrinsic("umin", number, many)
+    count = queue.function_count
+    number = b.intrinsic("umin", number, count)
     return queue.functions[number]
 
 

@@ -17,10 +17,10 @@ def emit_failed(m: IrModule) -> None:
         b.store(code, row(b, errors.field("code"), lane, 4))
         queue = launch_queue(b, warp)
         number = count_one(b, queue, "failures")
-        mine = row(b, errors.field("failure"), lane, 4)
-        b.store(i32(0), mine)
+        failure = row(b, errors.field("failure"), lane, 4)
+        b.store(i32(0), failure)
         with b.if_(number < MAX_FAILURES):
-            b.store(number + 1, mine)
+            b.store(number + 1, failure)
             record = queue.failed[b.resize(number, "i64")]
             fields = {"code": code, "seen": i32(0), "function": function, **record_owner(b, warp, lane, site)}
             for name, value in fields.items():

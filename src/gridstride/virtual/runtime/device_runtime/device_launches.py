@@ -143,9 +143,9 @@ def _stream(m: IrModule) -> None:
     with m.function("i1", "gs_launch_stream", "queue* queue", "i64 stream", cold=True) as (b, (queue, stream)):
         named = stream <= FIRE_AND_FORGET
         offset = stream - STREAM_BASE
-        many = b.resize(queue.streams << 4, "i64")
+        end = b.resize(queue.streams << 4, "i64")
         aligned = (offset & 15) == 0
-        b.ret(named | (aligned & (offset < many)))
+        b.ret(named | (aligned & (offset < end)))
 
 
 def _launch(m: IrModule) -> None:

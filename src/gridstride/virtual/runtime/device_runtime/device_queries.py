@@ -40,8 +40,8 @@ def emit_attribute(m: IrModule) -> None:
             b.store(i32(INVALID_DEVICE), code)
             with b.if_(b.load("i32", row(b, devices, lane, 4)) == 0):
                 b.store(i32(INVALID_VALUE), code)
-                number, many = b.load("i32", row(b, which, lane, 4)), queue.attribute_count
-                number = b.intrinsic("umin", number, b.resize(many, "i32"))
+                number, count = b.load("i32", row(b, which, lane, 4)), queue.attribute_count
+                number = b.intrinsic("umin", number, b.resize(count, "i32"))
                 value = b.load("i32", row(b, queue.attributes, number, 4))
                 with b.if_(value != NO_ATTRIBUTE):
                     b.store(i32(0), code)
@@ -55,10 +55,10 @@ def emit_text(m: IrModule) -> None:
     head = ("warp* warp", "i32 mask", "i32 part", "ptr codes", "ptr results")
     with m.function("void", "gs_launch_text", *head, cold=True) as (b, (warp, mask, part, codes, results)):
         queue = launch_queue(b, warp)
-        many = queue.names
+        count = queue.names
         with b.lanes(mask) as lane:
-            code = b.intrinsic("umin", b.load("i32", row(b, codes, lane, 4)), many - 1)
-            at = code + part * many
+            code = b.intrinsic("umin", b.load("i32", row(b, codes, lane, 4)), count - 1)
+            at = code + part * count
             b.store(b.load("i64", row(b, queue.strings, at, 8)), row(b, results, lane, 8))
 
 

@@ -130,12 +130,12 @@ def emit_start_block(m: IrModule, processor: Processor) -> None:
 def _forget_local(b: Builder, worker: Record, warp: Record, number: Value, observed: Value) -> None:
     """An observed warp starts with local memory that nothing has written."""
     shadow, stride = worker.local_unset, worker.local_stride
-    own = shadow + number * stride
+    local_shadow = shadow + number * stride
     watched = (observed != 0) & (shadow != 0)
-    own = b.select(watched, own, i64(0))
-    warp.local_unset = own
+    local_shadow = b.select(watched, local_shadow, i64(0))
+    warp.local_unset = local_shadow
     with b.if_(watched):
-        b.emit(f"call void @llvm.memset.p0.i64(ptr {b.pointer(own).name}, i8 1, {stride!r}, i1 false)")
+        b.emit(f"call void @llvm.memset.p0.i64(ptr {b.pointer(local_shadow).name}, i8 1, {stride!r}, i1 false)")
 
 
 def _observe_block(b: Builder, worker: Record, block: Record, launch: Record, index: Value, slot: Value) -> Value:

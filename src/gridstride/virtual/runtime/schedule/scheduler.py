@@ -71,16 +71,16 @@ def _run(m: IrModule) -> None:
                     with b.if_(result == STUCK):
                         b.call("void", "gs_deadlock", block)
             b.break_if(b.load("i64", live) == 0, done)
-            many = b.load("i64", open_slots)
-            more = (b.load("i64", spun) != 0) & (many < slots)
+            count = b.load("i64", open_slots)
+            more = (b.load("i64", spun) != 0) & (count < slots)
             with b.if_(more):
-                b.call("void", "gs_open_slot", worker, many)
-                b.store(many + 1, open_slots)
+                b.call("void", "gs_open_slot", worker, count)
+                b.store(count + 1, open_slots)
             all_wait = b.load("i64", spun) == b.load("i64", live)
             watched = launch.alone_on_device != 0
             opens_none = ~more
             with b.if_(watched & (all_wait & opens_none)):
-                b.call("void", "gs_stalled", worker, many)
+                b.call("void", "gs_stalled", worker, count)
 
 
 def _deadlock(m: IrModule) -> None:
@@ -101,10 +101,10 @@ def _deadlock(m: IrModule) -> None:
 def _open_all_in_step(b: Builder, worker: Record, launch: Record, open_slots: Value, slots: Value) -> None:
     """Opens every slot where blocks advance in step: those that came later would be behind for good."""
     with b.loop() as opened:
-        many = b.load("i64", open_slots)
-        b.break_if((launch.in_step == 0) | (many >= slots), opened)
-        b.call("void", "gs_open_slot", worker, many)
-        b.store(many + 1, open_slots)
+        count = b.load("i64", open_slots)
+        b.break_if((launch.in_step == 0) | (count >= slots), opened)
+        b.call("void", "gs_open_slot", worker, count)
+        b.store(count + 1, open_slots)
 
 
 def _take_block(b: Builder, worker: Record, launch: Record, block: Record, slot: Value, total: Value) -> None:
@@ -112,10 +112,10 @@ def _take_block(b: Builder, worker: Record, launch: Record, block: Record, slot:
     with b.if_(block.active == 0):
         with b.if_(worker.row >= worker.row_end):
             # Some blocks in a row at a time: cores that took turns would each fetch the other's memory ahead too.
-            counter, many = launch.field("next"), launch.in_a_row
-            first = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 {many.name} seq_cst")
+            counter, blocks = launch.field("next"), launch.in_a_row
+            first = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 {blocks.name} seq_cst")
             worker.row = first
-            worker.row_end = b.intrinsic("umin", first + many, total)
+            worker.row_end = b.intrinsic("umin", first + blocks, total)
         index = worker.row
         worker.row = index + 1
         with b.if_(index < total):

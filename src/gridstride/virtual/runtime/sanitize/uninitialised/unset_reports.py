@@ -58,8 +58,8 @@ def _emit_meaningless(m: IrModule) -> None:
         kind = b.select(shuffled, i32(FAULT["inactive_lane"]), i32(FAULT["uninitialised_read"]))
         # In `who` a warp's number has room above the lane: that is where the space goes, for there is no other thread.
         origin_space = b.call("i32", "gs_unset_origin", warp, space, address)
-        who = b.select(shuffled, b.resize(address, "i32"), origin_space << 8)
-        b.call("void", "gs_report", warp, kind, at, lane, site, who, address)
+        other_thread = b.select(shuffled, b.resize(address, "i32"), origin_space << 8)
+        b.call("void", "gs_report", warp, kind, at, lane, site, other_thread, address)
 
 
 def _return_if_reported(b: Builder, warp: Record, site: Value) -> None:
