@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,19 @@ class Grammar:
         if self._matcher.is_error():
             raise GrammarError(_first_line(self._matcher.get_error()))
         return mask
+
+    def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
+        """`mask` now and after each of these tokens, none of which is taken."""
+        ahead = Grammar(self._matcher.deep_copy())
+        found = [self.mask()]
+        for token in tokens:
+            ahead.take(token)
+            found.append(ahead.mask())
+        return found
+
+    def fitting(self, tokens: list[int]) -> list[int]:
+        """These tokens up to the first that must not come."""
+        return tokens[: self._matcher.validate_tokens(tokens)]
 
     def take(self, token: int) -> None:
         if not self._matcher.consume_token(token):

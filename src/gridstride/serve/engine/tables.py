@@ -40,19 +40,31 @@ class BlockTables:
         reads: tuple[Read, ...] = (),
         adapters: tuple[int, ...] = (),
     ) -> Batch:
-        """The next `count` known tokens of each request; those of which none is left unknown are drawn from."""
-        if all(count == 1 for _, count in work):
+        """The next `count` known tokens of each request; those of which none is left unknown are drawn from.
+
+        Proposed tokens come behind the known ones, and are drawn from as well.
+        """
+        if all(count == 1 and not request.proposed for request, count in work):
             return self._decode([request for request, _ in work], draws, steps, reads, adapters)
         requests = [request for request, _ in work]
-        counts = np.array([count for _, count in work], np.int64)
+        counts = np.array([count + len(request.proposed) for request, count in work], np.int64)
         ends = np.cumsum(counts)
         starts = ends - counts
         done = np.array([request.computed for request in requests], np.int64)
-        tokens = [np.frombuffer(r.tokens, np.int64, count, 8 * r.computed) for r, count in work]
+        tokens = [
+            piece
+            for r, count in work
+            for piece in (np.frombuffer(r.tokens, np.int64, count, 8 * r.computed), np.array(r.proposed, np.int64))
+        ]
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
         table = self._rows_of(requests, int((done + counts).max()))
         slots = self._slots(table[np.repeat(np.arange(len(work)), counts), positions // self._size], positions)
-        drawn = [i for i, (request, count) in enumerate(work) if count == request.remaining]
+        drawn = [
+            row
+            for (request, count), end in zip(work, ends.tolist(), strict=True)
+            if count == request.remaining
+            for row in range(end - 1 - len(request.proposed), end)
+        ]
         return Batch(
             tokens=np.concatenate(tokens),
             positions=positions,
@@ -60,7 +72,7 @@ class BlockTables:
             starts=np.concatenate(([0], ends)).astype(np.int32),
             lengths=(done + counts).astype(np.int32),
             blocks=table,
-            sampled=(ends[drawn] - 1).astype(np.int32),
+            sampled=np.array(drawn, np.int32),
             draws=draws,
             reads=reads,
             adapters=adapters,
