@@ -66,7 +66,7 @@ def serve(
         typer.Option("--speculate", metavar="ngram", help="Guess tokens from the text so far, several a step."),
     ] = None,
     speculate_tokens: Annotated[
-        int | None, typer.Option("--speculate-tokens", metavar="N", help="Guessed in a step, at most; 4 by default.")
+        int | None, typer.Option("--speculate-tokens", metavar="N", help="Guessed in a step, at most; 8 by default.")
     ] = None,
     chat_template: Annotated[
         str | None, typer.Option("--chat-template", metavar="FILE", help="Instead of the one in the folder.")

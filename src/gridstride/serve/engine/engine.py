@@ -156,7 +156,8 @@ class Engine:
     def _execute_each(self, work: Sequence[tuple[Request, int]], steps: int) -> None:
         failed = 0
         for one in work:
-            one[0].proposed = ()  # which is not needed, and may be what was wrong
+            if one[0].proposed:  # it is not needed, and may be what was wrong
+                self._scheduler.end_proposal(one[0])
             try:
                 sampled = self._run([one], steps)
             except Exception as error:
@@ -208,7 +209,7 @@ class Engine:
         self._step_tokens += accepted
         logprobs = tuple(each for _, row in rows[: accepted + 1] for each in row or ())
         self._draw(request, 1, drawn[: accepted + 1], logprobs)
-        self._scheduler.verified(request)
+        self._scheduler.end_proposal(request)
 
     def _draw(self, request: Request, count: int, drawn: list[int], logprobs: tuple[TokenLogprobs, ...] | None) -> None:
         if drawn[0] < 0:

@@ -10,7 +10,7 @@ from array import array
 
 import numpy as np
 
-LEAST, MOST = 2, 4
+LEAST, MOST = 3, 5
 """Tokens that must be the same, and after how many nothing longer is looked for."""
 
 

@@ -81,8 +81,8 @@ class Scheduler:
                 self.tables.put(request.row, place, block)
             request.shared += 1
 
-    def verified(self, request: Request) -> None:
-        """What was proposed is known to be right or wrong: blocks that held wrong tokens alone go back."""
+    def end_proposal(self, request: Request) -> None:
+        """Blocks that a proposal took and no known token needs go back."""
         request.proposed = ()
         while (len(request.blocks) - 1) * self.pool.block_size >= len(request.tokens):
             block = request.blocks.pop()

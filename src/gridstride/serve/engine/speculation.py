@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 METHODS = ("ngram",)
 MOST_TOKENS = 16
-TOKENS = 4
+TOKENS = 8
 """Proposed in a step, unless somebody says another number."""
-_LONGEST_PAUSE = 64  # steps
+_COST = 1
+"""Tokens that a verification must bring beside its own: on a CPU it takes 1.2 to 2.5 times as long as a single step,
+however many tokens it has (bench/speculation.py)."""
+_CREDIT = 4 * _COST
+_PAUSES = 2, 64  # steps, the shortest and the longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +31,31 @@ class Speculation:
 
 @dataclass(slots=True)
 class Pace:
-    """How many tokens one sequence proposes.
+    """How many tokens one sequence proposes, and when it does not.
 
-    Twice as many after all were right, as many as were right after some were. When none was, it pauses, each time for
-    twice as many steps: a text that does not repeat itself pays for one wrong guess in _LONGEST_PAUSE steps.
+    Twice as many after all were right, else as many as were right. What verifications cost and bring is added up: a
+    sequence in debt pauses, for twice as many steps each time, so that a text that does not repeat itself pays for one
+    of them in 64 steps. A text that begins to repeat itself is found out by the next one.
     """
 
     most: int
-    length: int = 1
-    pause: int = 1  # steps that the next one takes
+    length: int = 4
+    balance: int = 0
+    pause: int = 16  # steps that the next one takes
     rest: int = 0  # of the present one
 
     def next(self) -> int:
-        """Of this step; 0 in a pause."""
+        """Tokens for this step; 0 in a pause."""
         if self.rest:
             self.rest -= 1
             return 0
-        return self.length
+        return min(self.length, self.most)
 
     def judge(self, proposed: int, accepted: int) -> None:
-        if accepted == 0:
-            self.length, self.rest, self.pause = 1, self.pause, min(2 * self.pause, _LONGEST_PAUSE)
-        else:
-            self.length, self.pause = min(2 * accepted if accepted == proposed else accepted, self.most), 1
+        self.length = min(2 * self.length, self.most) if accepted == proposed else max(1, accepted)
+        self.balance = min(self.balance + accepted - _COST, _CREDIT)
+        if self.balance < 0:
+            self.balance, self.rest = 0, self.pause
+            self.pause = min(2 * self.pause, _PAUSES[1])
+        elif accepted > _COST:
+            self.pause = max(self.pause // 2, _PAUSES[0])
