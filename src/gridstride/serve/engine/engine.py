@@ -156,7 +156,8 @@ class Engine:
     def _execute_each(self, work: Sequence[tuple[Request, int]], steps: int) -> None:
         failed = 0
         for one in work:
-            if one[0].proposed:  # it is not needed, and may be what was wrong
+            if self._proposer is not None and one[0].proposed:  # it is not needed, and may be what was wrong
+                self._proposer.judge(one[0], 0)
                 self._scheduler.end_proposal(one[0])
             try:
                 sampled = self._run([one], steps)

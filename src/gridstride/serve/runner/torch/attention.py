@@ -1,7 +1,7 @@
 """Attention of a ragged batch over a paged cache, by PyTorch's own functions.
 
-Sequences with one new token are a few padded calls, each of sequences of like length; a longer chunk of a prompt is a
-call of its own.
+Sequences with one new token are a few padded calls, each of sequences of like length, and so are those with a few, as
+proposed tokens have them; a longer chunk of a prompt is a call of its own.
 
 What lies behind a sequence's end takes part in the arithmetic, with weight 0. So it must be finite: a block is zeroed
 when its first slot is written, else a NaN that some ended request has left there would reach its next owner.
@@ -21,6 +21,8 @@ from torch import Tensor
 
 from gridstride.serve.engine.batch import Batch
 
+_FEW = 24
+"""New tokens of a sequence that shares a call with others."""
 _LEAST_GROUP = 8
 _LEAST_FILLED = 0.75
 """A group of so many sequences takes no more that are shorter than this share of its longest."""
@@ -30,9 +32,9 @@ _LEAST_FILLED = 0.75
 class Group:
     """Sequences of one call: their rows of q, their blocks, and which of the places there each row sees."""
 
-    rows: Tensor  # [S], or [T] where one sequence has T new tokens
+    rows: Tensor  # [S, T], or [T] of a chunk; a sequence with fewer than T new tokens has its last one several times
     blocks: Tensor  # [S * W] or [W]
-    seen: Tensor  # [S, 1, 1, W * block_size] or [T, L]
+    seen: Tensor  # [S, T, W * block_size] or [T, L]
 
 
 class Scratch:
@@ -63,8 +65,12 @@ class PagedAttention:
         if fresh.size:
             cache[:, :, self._tensor(fresh)] = 0
         counts = np.diff(batch.starts)
-        self._chunks = [self._chunk(batch, s) for s in np.flatnonzero(counts > 1).tolist()]
-        self._decoding = [self._group(batch, members) for members in _alike(batch.lengths, counts == 1)]
+        self._chunks = [self._chunk(batch, s) for s in np.flatnonzero(counts > _FEW).tolist()]
+        self._decoding = [
+            self._group(batch, counts, members)
+            for alike in (counts == 1, (counts > 1) & (counts <= _FEW))
+            for members in _alike(batch.lengths, alike)
+        ]
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [N, H, D], k and v [N, K, D] -> [N, H, D]."""
@@ -78,10 +84,13 @@ class PagedAttention:
         return out
 
     def _decode(self, layer: int, q: Tensor, group: Group) -> Tensor:
-        """One query token of each of S sequences [S, H, D]. The heads that share keys stand where tokens would."""
+        """T query tokens of each of S sequences [S, T, H, D]. The heads that share keys stand where tokens would."""
         k, v = (self._gather(layer, which, group.blocks, len(q)) for which in (0, 1))
-        grouped = q.unflatten(1, (k.shape[1], -1))
-        return F.scaled_dot_product_attention(grouped, k, v, attn_mask=group.seen).flatten(1, 2)
+        grouped = q.unflatten(2, (k.shape[1], -1)).transpose(1, 2)  # [S, K, T, H / K, D]
+        tokens, heads = grouped.shape[2:4]
+        seen = group.seen if 1 in (tokens, heads) else group.seen.repeat_interleave(heads, dim=1)
+        out = F.scaled_dot_product_attention(grouped.flatten(2, 3), k, v, attn_mask=seen[:, None])
+        return out.unflatten(2, (tokens, heads)).transpose(1, 2).flatten(2, 3)
 
     def _prefill(self, layer: int, q: Tensor, group: Group) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
@@ -98,16 +107,16 @@ class PagedAttention:
         torch.index_select(cache, 0, blocks, out=out)
         return out.view(sequences, -1, *cache.shape[2:]).transpose(1, 2)
 
-    def _group(self, batch: Batch, members: NDArray[Any]) -> Group:
+    def _group(self, batch: Batch, counts: NDArray[Any], members: NDArray[Any]) -> Group:
         lengths = batch.lengths[members]
         used = -(-lengths // self._size)
         width = int(used.max())
         blocks = np.where(np.arange(width) < used[:, None], batch.blocks[members, :width], self._nothing)
-        seen = np.arange(width * self._size) < lengths[:, None]
-        rows = batch.starts[members].astype(np.int64)
-        return Group(
-            self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen)[:, None, None]
-        )
+        mine = counts[members][:, None]
+        token = np.minimum(np.arange(mine.max()), mine - 1)  # [S, T]
+        seen = np.arange(width * self._size) <= (lengths[:, None] - mine + token)[..., None]
+        rows = (batch.starts[members][:, None] + token).astype(np.int64)
+        return Group(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
 
     def _chunk(self, batch: Batch, s: int) -> Group:
         start, end, length = int(batch.starts[s]), int(batch.starts[s + 1]), int(batch.lengths[s])
