@@ -10,7 +10,7 @@ from functools import partial
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Runner, Sampled, TokenLogprobs
 from gridstride.serve.engine.draws import draws_of, reads_of
-from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
+from gridstride.serve.engine.grammar import Grammar, Grammars
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.policies import POLICIES
 from gridstride.serve.engine.proposer import Proposer
@@ -221,7 +221,7 @@ class Engine:
         logprobs = logprobs[: len(taken)] if logprobs else None
         if request.finish is not None:
             self._end(request, request.finish, tokens=taken, logprobs=logprobs)
-        elif request.grammar is not None and (error := _misfit(request.grammar, taken)):
+        elif request.grammar is not None and (error := request.grammar.misfit(taken)):
             self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
         else:
             self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
@@ -262,13 +262,3 @@ class Engine:
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )
-
-
-def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:
-    """Tells the grammar what has been said; the reason where it cannot follow."""
-    try:
-        for token in tokens:
-            grammar.take(token)
-    except GrammarError as error:
-        return f"the text cannot go on by its schema: {error}"
-    return None

@@ -59,6 +59,15 @@ class Grammar:
         if not self._matcher.consume_token(token):
             raise GrammarError(_first_line(self._matcher.get_error()))
 
+    def misfit(self, tokens: Sequence[int]) -> str | None:
+        """Takes what has been said; the reason where the text cannot follow."""
+        try:
+            for token in tokens:
+                self.take(token)
+        except GrammarError as error:
+            return f"the text cannot go on by its schema: {error}"
+        return None
+
 
 class Grammars:
     """Schemas compiled for a model folder's tokenizer, which is read when the first schema comes."""

