@@ -32,6 +32,9 @@ class Traffic:
             text=pick.choice([next_token, repeating]),
         )
         most = pick.randint(2, 8)
+        method = pick.choice([None, "ngram", "draft"])
+        sizes = {"blocks": self.runner.blocks, "block_size": self.runner.block_size, "context": self.runner.context}
+        draft = FakeRunner(**sizes, text=pick.choice([next_token, repeating]))
         self.engine = Engine(
             self.runner,
             policy=pick.choice(["continuous"] * 4 + sorted(POLICIES)),
@@ -39,7 +42,8 @@ class Traffic:
             max_batch_tokens=most + pick.randint(0, 40),
             prefix_reuse=pick.random() < 0.7,
             eos=EOS,
-            speculation=pick.choice([None, Speculation(tokens=pick.randint(1, 16))]),
+            speculation=Speculation(method, pick.randint(1, 16)) if method else None,
+            draft=draft if method == "draft" else None,
         )
         self.runner.pool = self.engine._scheduler.pool
         self.accepted: dict[str, Submit] = {}

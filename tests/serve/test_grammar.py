@@ -258,6 +258,7 @@ def test_tokens_are_looked_at_ahead_without_being_taken() -> None:
     now = grammar.mask().tolist()
     masks = grammar.masks([a, b])
     assert [len(masks), masks[0].tolist()] == [3, now]
+    assert grammar.mask_after([a, b]).tolist() == masks[2].tolist()
     assert grammar.mask().tolist() == now
     for token, mask in zip([a, b], masks[1:], strict=True):
         grammar.take(token)

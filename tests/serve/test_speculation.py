@@ -14,7 +14,7 @@ def test_a_number_of_tokens_out_of_range_is_refused(tokens: int) -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(ValueError, match="speculation by 'medusa' is none of ngram"):
+    with pytest.raises(ValueError, match="speculation by 'medusa' is none of ngram, draft"):
         Speculation("medusa")
 
 

@@ -24,6 +24,7 @@ from gridstride.serve.engine.grammar import Grammars
 from gridstride.serve.engine.messages import Stats, Update
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.speculation import Speculation
+from gridstride.serve.process.build import engine as build
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=160)
@@ -60,11 +61,14 @@ def decoder(family: str) -> Decoder:
 
 def served(
     speculation: Speculation | None, *, family: str = "llama", ids: str = "abcdef", blocks: int = 300,
-    options: dict[str, Any] | None = None, **wishes: Any,
+    options: dict[str, Any] | None = None, draft: str | None = None, **wishes: Any,
 ) -> tuple[dict[str, list[Update]], Stats]:  # fmt: skip
     """What these prompts get when they are served together."""
     runner = TorchRunner(decoder(family), blocks=blocks, block_size=4)
-    engine = Engine(runner, speculation=speculation, **{"max_running": 8, "max_batch_tokens": 48} | (options or {}))
+    small = TorchRunner(decoder(draft), blocks=blocks, block_size=4) if draft else None
+    engine = Engine(
+        runner, speculation=speculation, draft=small, **{"max_running": 8, "max_batch_tokens": 48} | (options or {})
+    )
     for id in ids:
         engine.submit(submit(id, PROMPTS[id], **{"max_tokens": 60, "seed": ord(id), **wishes}))
     return run(engine), engine.stats()
@@ -133,6 +137,17 @@ def test_sequences_that_give_way_come_back_with_the_same_texts() -> None:
     assert stats.preemptions > 0
     assert stats.accepted_tokens > 20
     assert texts(guessed) == texts(plain)
+
+
+@pytest.mark.parametrize("wishes", [GREEDY, DRAWN, {"temperature": 1.0}, DRAWN | {"presence_penalty": 0.3}])
+@pytest.mark.parametrize("draft", ["llama", "qwen3"], ids=["one that is always right", "one that is mostly wrong"])
+def test_a_draft_model_changes_no_text(draft: str, wishes: dict[str, Any]) -> None:
+    plain, _ = served(None, **wishes)
+    guessed, stats = served(Speculation("draft"), draft=draft, **wishes)
+    assert texts(guessed) == texts(plain)
+    if draft == "llama":
+        assert stats.accepted_tokens == stats.draft_tokens > 200
+    assert texts(served(Speculation("draft"), draft=draft, blocks=50, **wishes)[0]) == texts(plain)
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 16])
@@ -256,3 +271,16 @@ def test_a_runner_that_cannot_verify_is_refused_at_the_start() -> None:
     Engine(OneByOne())
     with pytest.raises(ValueError, match=r"this runner does not.*leave it out"):
         Engine(OneByOne(), speculation=Speculation())
+
+
+@pytest.mark.parametrize("speculation", [Speculation(), Speculation("draft", 4)])
+def test_the_engine_of_a_folder_guesses_as_it_is_told(place: Path, speculation: Speculation) -> None:
+    draft = str(place) if speculation.method == "draft" else None
+    engine, _ = build(
+        str(place), device="cpu", dtype=None, memory=1 << 20, block_size=None, policy="continuous", max_running=4,
+        speculation=speculation, draft=draft,
+    )  # fmt: skip
+    engine.submit(submit("a", [9, 12], schema="regex:(abc, ){12}end", temperature=0.0, max_tokens=90))
+    updates = run(engine)["a"]
+    assert Tokenizer.load(place).decode(tokens(updates)[:-1]) == "abc, " * 12 + "end"
+    assert engine.stats().accepted_tokens > 20

@@ -47,6 +47,7 @@ class Options:
     max_model_len: int | None
     tensor_parallel_size: int
     speculate: str | None
+    draft_model: str | None
     speculate_tokens: int | None
     chat_template: str | None
     pooling: str | None
@@ -99,6 +100,7 @@ def build_of(folder: Path, options: Options) -> Build:
             "longest": options.max_model_len,
             "tensor_parallel": options.tensor_parallel_size,
             "speculation": speculation(options),
+            "draft": None if options.draft_model is None else str(Path(options.draft_model).expanduser().absolute()),
             "adapters": [str(place.absolute()) for place in adapters(options).values()],
         },
     )
@@ -206,6 +208,12 @@ def _check_speculation(options: Options) -> None:
         _one_of("--speculate", options.speculate, METHODS)
     elif options.speculate_tokens is not None:
         raise WrongUse(f"--speculate-tokens {options.speculate_tokens} changes nothing without --speculate ngram")
+    if options.draft_model is not None and options.speculate != "draft":
+        raise WrongUse(f"--draft-model {options.draft_model} changes nothing without --speculate draft")
+    if options.draft_model is None and options.speculate == "draft":
+        raise WrongUse("--speculate draft needs --draft-model DIR, a small model with the same tokenizer")
+    if options.draft_model is not None and not Path(options.draft_model).expanduser().is_dir():
+        raise WrongUse(f"--draft-model {options.draft_model}: there is no such folder")
     within("--speculate-tokens", options.speculate_tokens, 1, MOST_TOKENS)
 
 

@@ -9,11 +9,12 @@ from functools import partial
 
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Runner, Sampled, TokenLogprobs
+from gridstride.serve.engine.draft import Draft
 from gridstride.serve.engine.draws import draws_of, reads_of
 from gridstride.serve.engine.grammar import Grammar, Grammars
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.policies import POLICIES
-from gridstride.serve.engine.proposer import Proposer
+from gridstride.serve.engine.proposer import Proposer, look_up
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.scheduler import Plan, Scheduler
@@ -40,7 +41,9 @@ class Engine:
         eos: frozenset[int] = frozenset(),
         grammars: Grammars | None = None,
         speculation: Speculation | None = None,
+        draft: Runner | None = None,
     ) -> None:
+        """`draft`: the small model of a speculation by "draft", with the blocks of the large one."""
         if policy not in POLICIES:
             raise ValueError(f"policy={policy!r} is none of {', '.join(POLICIES)}")
         if max_running < 1:
@@ -56,7 +59,9 @@ class Engine:
                 "which this runner does not do: leave it out"
             )
         self._runner, self._eos, self._grammars = runner, eos, grammars
-        self._proposer = None if speculation is None else Proposer(speculation)
+        self._proposer = (
+            None if speculation is None else Proposer(speculation, Draft(draft).guess if draft else look_up)
+        )
         self._scheduler = Scheduler(
             runner,
             POLICIES[policy](),

@@ -45,11 +45,18 @@ class Grammar:
     def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
         """`mask` now and after each of these tokens, none of which is taken."""
         ahead = Grammar(self._matcher.deep_copy())
-        found = [self.mask()]
+        found = [ahead.mask()]
         for token in tokens:
             ahead.take(token)
             found.append(ahead.mask())
         return found
+
+    def mask_after(self, tokens: Sequence[int]) -> NDArray[np.uint32]:
+        """The last of `masks`."""
+        ahead = Grammar(self._matcher.deep_copy())
+        for token in tokens:
+            ahead.take(token)
+        return ahead.mask()
 
     def fitting(self, tokens: list[int]) -> list[int]:
         """These tokens up to the first that must not come."""

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from gridstride.serve.engine import ngram
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.speculation import Pace, Speculation
+from gridstride.serve.engine.tables import BlockTables
+
+Wanted = Sequence[tuple[Request, int]]
+Guess = Callable[[Wanted, BlockTables], list[list[int]]]
+"""Tokens after what is known of each request, so many at most."""
+
+
+def look_up(wanted: Wanted, tables: BlockTables) -> list[list[int]]:
+    return [ngram.propose(request.tokens, count) for request, count in wanted]
 
 
 class Proposer:
-    def __init__(self, speculation: Speculation) -> None:
-        self._most = speculation.tokens
+    def __init__(self, speculation: Speculation, guess: Guess = look_up) -> None:
+        self._most, self._guess = speculation.tokens, guess
         self.drafts = self.tokens = self.accepted = 0  # since the start
 
-    def propose(self, request: Request, most: int) -> list[int]:
-        """Up to `most` tokens that may follow; nothing after one that would end the text, or that a grammar forbids."""
+    def count(self, request: Request, most: int) -> int:
+        """How many tokens a request should guess in this step; the last one that it may have is always drawn."""
         pace = request.pace = request.pace or Pace(self._most)
-        count = min(most, pace.next(), request.sampling.max_tokens - len(request.output) - 1)
-        found = ngram.propose(request.tokens, count) if count > 0 else []
-        if found and not request.stops.isdisjoint(found):
-            found = found[: next(place for place, token in enumerate(found) if token in request.stops)]
-        return request.grammar.fitting(found) if found and request.grammar is not None else found
+        return max(0, min(most, pace.next(), request.sampling.max_tokens - len(request.output) - 1))
+
+    def propose(self, wanted: Wanted, tables: BlockTables) -> None:
+        """Notes what is guessed with each request; nothing after a token that ends the text or must not come."""
+        try:
+            guesses = self._guess(wanted, tables)
+        except Exception:  # a draft model's: no text hangs on it
+            guesses = [[]] * len(wanted)
+            for request, _ in wanted:
+                request.speculates = False
+        for (request, _), found in zip(wanted, guesses, strict=True):
+            if not request.stops.isdisjoint(found):
+                found = found[: next(place for place, token in enumerate(found) if token in request.stops)]
+            if found and request.grammar is not None:
+                found = request.grammar.fitting(found)
+            request.proposed = tuple(found)
 
     def judge(self, request: Request, accepted: int) -> None:
         """How many of a request's proposed tokens were drawn."""

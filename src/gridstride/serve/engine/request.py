@@ -54,6 +54,7 @@ class Request:
     grammar: Grammar | None = None  # what the text must satisfy
     proposed: tuple[int, ...] = ()  # guessed to follow, to be verified in this step
     pace: Pace | None = None  # of its guesses
+    drafted: int = 0  # tokens whose keys and values the draft model has
     speculates: bool = True  # until a guess has led to logits that are not finite
     announced: bool = False  # an update has gone out
     read: int = 0  # tokens of the prompt of which what is wanted is known
@@ -158,4 +159,4 @@ class Request:
 
     def _leave_cache(self) -> None:
         self.blocks, self.computed, self.row, self.shared, self.content = [], 0, -1, 0, 0
-        self.proposed = ()
+        self.proposed, self.drafted = (), 0

@@ -78,13 +78,19 @@ class Scheduler:
             )
             if block != request.blocks[place]:
                 request.blocks[place] = block
+                request.drafted = min(request.drafted, place * size)  # a draft model may not have been there
                 self.tables.put(request.row, place, block)
             request.shared += 1
 
     def end_proposal(self, request: Request) -> None:
         """Blocks that a proposal took and no known token needs go back."""
         request.proposed = ()
-        while (len(request.blocks) - 1) * self.pool.block_size >= len(request.tokens):
+        self._give_back_spare(request)
+
+    def _give_back_spare(self, request: Request) -> None:
+        """Blocks that neither its known nor its proposed tokens need."""
+        needed = self._blocks_for(len(request.tokens) + len(request.proposed))
+        while len(request.blocks) > needed:
             block = request.blocks.pop()
             self.tables.put(request.row, len(request.blocks), 0)
             self.pool.release((block,))
@@ -133,17 +139,22 @@ class Scheduler:
 
     def _propose(self, proposer: Proposer, plan: Plan) -> bool:
         """Has sequences that decode guess what follows, with the budget and blocks that nobody else took."""
-        budget, size, some = self._budget - sum(plan.counts.values()), self.pool.block_size, False
+        budget, size = self._budget - sum(plan.counts.values()), self.pool.block_size
+        wanted = []
         for request in plan.counts:
             if request.remaining > 1 or not request.output or not request.speculates:
                 continue
             room = (len(request.blocks) + self.pool.available) * size - len(request.tokens)
-            found = proposer.propose(request, min(budget, room))
-            if found:
-                request.proposed, budget, some = tuple(found), budget - len(found), True
-                while len(request.blocks) * size < len(request.tokens) + len(found):
+            if count := proposer.count(request, min(budget, room)):
+                wanted.append((request, count))
+                budget -= count
+                while len(request.blocks) * size < len(request.tokens) + count:
                     self._extend(request)
-        return some
+        proposer.propose(wanted, self.tables)
+        for request, count in wanted:
+            if len(request.proposed) < count:
+                self._give_back_spare(request)
+        return any(request.proposed for request, _ in wanted)
 
     def _preempt(self, request: Request) -> None:
         self._set_back(request)

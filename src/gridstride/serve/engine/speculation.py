@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-METHODS = ("ngram",)
+METHODS = ("ngram", "draft")
 MOST_TOKENS = 16
 TOKENS = 8
 """Proposed in a step, unless somebody says another number."""

@@ -47,24 +47,30 @@ class BlockTables:
         if all(count == 1 and not request.proposed for request, count in work):
             return self._decode([request for request, _ in work], draws, steps, reads, adapters)
         requests = [request for request, _ in work]
-        counts = np.array([count + len(request.proposed) for request, count in work], np.int64)
+        tokens = [_next_tokens(request, count) for request, count in work]
+        drawn = [0 if count < request.remaining else 1 + len(request.proposed) for request, count in work]
+        done = [request.computed for request in requests]
+        return self.ragged(requests, done, tokens, drawn, draws=draws, reads=reads, adapters=adapters)
+
+    def ragged(
+        self,
+        requests: Sequence[Request],
+        before: Sequence[int],
+        tokens: Sequence[I64],
+        drawn: Sequence[int],
+        *,
+        draws: tuple[Draw, ...],
+        reads: tuple[Read, ...] = (),
+        adapters: tuple[int, ...] = (),
+    ) -> Batch:
+        """These tokens of each request, which has so many before them; so many of its last rows are drawn from."""
+        counts, done = np.array([len(piece) for piece in tokens], np.int64), np.array(before, np.int64)
         ends = np.cumsum(counts)
         starts = ends - counts
-        done = np.array([request.computed for request in requests], np.int64)
-        tokens = [
-            piece
-            for r, count in work
-            for piece in (np.frombuffer(r.tokens, np.int64, count, 8 * r.computed), np.array(r.proposed, np.int64))
-        ]
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
         table = self._rows_of(requests, int((done + counts).max()))
-        slots = self._slots(table[np.repeat(np.arange(len(work)), counts), positions // self._size], positions)
-        drawn = [
-            row
-            for (request, count), end in zip(work, ends.tolist(), strict=True)
-            if count == request.remaining
-            for row in range(end - 1 - len(request.proposed), end)
-        ]
+        slots = self._slots(table[np.repeat(np.arange(len(requests)), counts), positions // self._size], positions)
+        sampled = [row for end, rows in zip(ends.tolist(), drawn, strict=True) for row in range(end - rows, end)]
         return Batch(
             tokens=np.concatenate(tokens),
             positions=positions,
@@ -72,7 +78,7 @@ class BlockTables:
             starts=np.concatenate(([0], ends)).astype(np.int32),
             lengths=(done + counts).astype(np.int32),
             blocks=table,
-            sampled=np.array(drawn, np.int32),
+            sampled=np.array(sampled, np.int32),
             draws=draws,
             reads=reads,
             adapters=adapters,
@@ -112,3 +118,9 @@ class BlockTables:
 
     def _slots(self, blocks: I32, positions: I64) -> I64:
         return blocks.astype(np.int64) * self._size + positions % self._size
+
+
+def _next_tokens(request: Request, count: int) -> I64:
+    """So many known ones, and the proposed ones behind them."""
+    known = np.frombuffer(request.tokens, np.int64, count, 8 * request.computed)
+    return np.concatenate((known, np.array(request.proposed, np.int64))) if request.proposed else known

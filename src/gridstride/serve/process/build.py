@@ -22,12 +22,14 @@ def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
     policy: str, max_running: int, warm: bool = True, longest: int | None = None,
     tensor_parallel: int = 1, adapters: Sequence[str] = (), speculation: Speculation | None = None,
+    draft: str | None = None,
 ) -> tuple[Engine, Ready]:  # fmt: skip
     """The engine, and what is said of it to clients; ModelError in words for the user.
 
     `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
     these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
-    `adapters`: folders of those that a request may choose by their place, from 1 on. `speculation`: None for none.
+    `adapters`: folders of those that a request may choose by their place, from 1 on. `speculation`: None for none;
+    `draft`: the folder of its small model.
     """
     where = _device(device)
     runner = build.runner(
@@ -40,6 +42,7 @@ def engine(
         longest=longest,
         tensor_parallel=tensor_parallel,
         adapters=adapters,
+        draft=draft,
     )
     eos = Tokenizer.load(folder).eos
     made = Engine(
@@ -50,6 +53,7 @@ def engine(
         eos=eos,
         grammars=Grammars(folder, vocabulary=runner.vocabulary, eos=eos),
         speculation=speculation,
+        draft=None if draft is None else build.drafting(draft, runner),
     )
     ready = Ready(
         context=runner.context,
