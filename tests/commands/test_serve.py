@@ -69,7 +69,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
         (("--draft-model", "/tmp"), "--draft-model /tmp changes nothing without --speculate draft"),
         (("--speculate", "draft", "--draft-model", "/nowhere"), "--draft-model /nowhere: there is no such folder"),
         (("--speculate", "ngram", "--speculate-tokens", "17"), "--speculate-tokens 17 must be from 1 to 16"),
-        (("--speculate-tokens", "4"), "--speculate-tokens 4 changes nothing without --speculate ngram"),
+        (("--speculate-tokens", "4"), "--speculate-tokens 4 needs --speculate ngram or draft"),
         (("--adapter", "polite"), "--adapter polite: write NAME=DIR"),
         (("--adapter", "polite=/nowhere"), "--adapter polite=/nowhere: there is no folder /nowhere"),
         (("--adapter", "a=/tmp", "--adapter", "a=/var"), "--adapter a=/var: there is another adapter of the name a"),

@@ -273,6 +273,17 @@ def test_a_runner_that_cannot_verify_is_refused_at_the_start() -> None:
         Engine(OneByOne(), speculation=Speculation())
 
 
+@pytest.mark.parametrize(
+    ("speculation", "draft", "message"),
+    [(Speculation("draft"), None, "by draft without a draft model"), (Speculation(), FakeRunner(), "by ngram with a")],
+)
+def test_a_draft_model_and_its_method_belong_together(
+    speculation: Speculation, draft: FakeRunner | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Engine(FakeRunner(), speculation=speculation, draft=draft)
+
+
 @pytest.mark.parametrize("speculation", [Speculation(), Speculation("draft", 4)])
 def test_the_engine_of_a_folder_guesses_as_it_is_told(place: Path, speculation: Speculation) -> None:
     draft = str(place) if speculation.method == "draft" else None

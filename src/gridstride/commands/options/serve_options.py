@@ -207,7 +207,7 @@ def _check_speculation(options: Options) -> None:
     if options.speculate is not None:
         _one_of("--speculate", options.speculate, METHODS)
     elif options.speculate_tokens is not None:
-        raise WrongUse(f"--speculate-tokens {options.speculate_tokens} changes nothing without --speculate ngram")
+        raise WrongUse(f"--speculate-tokens {options.speculate_tokens} needs --speculate ngram or draft")
     if options.draft_model is not None and options.speculate != "draft":
         raise WrongUse(f"--draft-model {options.draft_model} changes nothing without --speculate draft")
     if options.draft_model is None and options.speculate == "draft":

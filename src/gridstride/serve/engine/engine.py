@@ -9,12 +9,11 @@ from functools import partial
 
 from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Runner, Sampled, TokenLogprobs
-from gridstride.serve.engine.draft import Draft
 from gridstride.serve.engine.draws import draws_of, reads_of
 from gridstride.serve.engine.grammar import Grammar, Grammars
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.policies import POLICIES
-from gridstride.serve.engine.proposer import Proposer, look_up
+from gridstride.serve.engine.proposer import proposer_of
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.scheduler import Plan, Scheduler
@@ -53,15 +52,8 @@ class Engine:
                 f"max_batch_tokens={max_batch_tokens} must be at least max_running={max_running}: "
                 "each running sequence takes one token a step"
             )
-        if speculation is not None and not runner.verifies:
-            raise ValueError(
-                f"speculation by {speculation.method} needs several tokens of a sequence drawn in one step, "
-                "which this runner does not do: leave it out"
-            )
         self._runner, self._eos, self._grammars = runner, eos, grammars
-        self._proposer = (
-            None if speculation is None else Proposer(speculation, Draft(draft).guess if draft else look_up)
-        )
+        self._proposer = None if speculation is None else proposer_of(speculation, runner, draft)
         self._scheduler = Scheduler(
             runner,
             POLICIES[policy](),

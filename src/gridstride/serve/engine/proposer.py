@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gridstride.serve.engine import ngram
+from gridstride.serve.engine.batch import Runner
+from gridstride.serve.engine.draft import Draft
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.speculation import Pace, Speculation
 from gridstride.serve.engine.tables import BlockTables
@@ -16,6 +18,19 @@ Guess = Callable[[Wanted, BlockTables], list[list[int]]]
 
 def look_up(wanted: Wanted, tables: BlockTables) -> list[list[int]]:
     return [ngram.propose(request.tokens, count) for request, count in wanted]
+
+
+def proposer_of(speculation: Speculation, runner: Runner, draft: Runner | None) -> Proposer:
+    """ValueError for what this runner cannot verify, and for a draft model that is missing or too much."""
+    if not runner.verifies:
+        raise ValueError(
+            f"speculation by {speculation.method} needs several tokens of a sequence drawn in one step, "
+            "which this runner does not do: leave it out"
+        )
+    if (draft is not None) != (speculation.method == "draft"):
+        have = "without a draft model" if draft is None else "with a draft model"
+        raise ValueError(f"speculation by {speculation.method} {have}: they belong together")
+    return Proposer(speculation, look_up if draft is None else Draft(draft).guess)
 
 
 class Proposer:

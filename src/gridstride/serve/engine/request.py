@@ -55,7 +55,7 @@ class Request:
     proposed: tuple[int, ...] = ()  # guessed to follow, to be verified in this step
     pace: Pace | None = None  # of its guesses
     drafted: int = 0  # tokens whose keys and values the draft model has
-    speculates: bool = True  # until a guess has led to logits that are not finite
+    speculates: bool = True  # until a guess has gone wrong otherwise than by being rejected
     announced: bool = False  # an update has gone out
     read: int = 0  # tokens of the prompt of which what is wanted is known
     scores: list[TokenLogprobs] = field(default_factory=list)

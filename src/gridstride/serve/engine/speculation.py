@@ -9,8 +9,8 @@ MOST_TOKENS = 16
 TOKENS = 8
 """Proposed in a step, unless somebody says another number."""
 _COST = 1
-"""Tokens that a verification must bring beside its own: on a CPU it takes 1.2 to 2.5 times as long as a single step,
-however many tokens it has (bench/speculation.py)."""
+"""Tokens that a verification must bring beside its own, as if it took as long as two single steps: on a CPU a product
+with a few rows takes longer than one with a single row, and with sixteen not much longer than with two."""
 _CREDIT = 4 * _COST
 _PAUSES = 2, 64  # steps, the shortest and the longest
 
