@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,13 +96,22 @@ def test_the_dashboard_asks_for_nothing_that_is_not_there() -> None:
     assert json.loads(dashboard.read_text())["title"]
 
 
-def stats(**changes: int) -> Stats:
-    return Stats(**(dict.fromkeys([field.name for field in fields(Stats)], 0) | changes))
+def stats(**changes: Any) -> Stats:
+    return Stats(**(dict.fromkeys([field.name for field in fields(Stats)], 0) | {"accepted_at": ()} | changes))
 
 
-def value(metrics: Metrics, name: str) -> float:
+def value(metrics: Metrics, name: str, label: str = "") -> float:
     lines = metrics.text().decode().splitlines()
-    return float(next(line for line in lines if line.startswith(f"gridstride:{name}{{")).split()[-1])
+    return float(next(line for line in lines if line.startswith(f"gridstride:{name}{{") and label in line).split()[-1])
+
+
+def test_accepted_tokens_are_counted_by_their_place_in_a_guess() -> None:
+    metrics = Metrics("m")
+    metrics.stepped(stats(accepted_at=(5, 3, 0)))
+    metrics.restarted()
+    metrics.stepped(stats(accepted_at=(2, 1, 1)))
+    name = "spec_decode_num_accepted_tokens_per_pos_total"
+    assert [value(metrics, name, f'position="{place}"') for place in range(3)] == [7, 4, 1]
 
 
 def test_counters_go_on_when_the_engines_own_begin_anew() -> None:

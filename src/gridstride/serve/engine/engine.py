@@ -125,7 +125,8 @@ class Engine:
             step_tokens=self._step_tokens,
             drafts=0 if proposer is None else proposer.drafts,
             draft_tokens=0 if proposer is None else proposer.tokens,
-            accepted_tokens=0 if proposer is None else proposer.accepted,
+            accepted_tokens=0 if proposer is None else sum(proposer.accepted),
+            accepted_at=() if proposer is None else tuple(proposer.accepted),
         )
 
     def _grammar(self, sampling: Sampling) -> Grammar:

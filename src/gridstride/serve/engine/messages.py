@@ -63,3 +63,4 @@ class Stats:
     drafts: int  # proposals verified, since the start, as both below
     draft_tokens: int  # their tokens
     accepted_tokens: int  # those that were drawn
+    accepted_at: tuple[int, ...]  # of them those at each place of a proposal

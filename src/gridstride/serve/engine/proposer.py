@@ -36,7 +36,8 @@ def proposer_of(speculation: Speculation, runner: Runner, draft: Runner | None) 
 class Proposer:
     def __init__(self, speculation: Speculation, guess: Guess = look_up) -> None:
         self._most, self._guess = speculation.tokens, guess
-        self.drafts = self.tokens = self.accepted = 0  # since the start
+        self.drafts = self.tokens = 0  # since the start
+        self.accepted = [0] * speculation.tokens  # the same, at each place of a proposal
 
     def count(self, request: Request, most: int) -> int:
         """How many tokens a request should guess in this step; the last one that it may have is always drawn."""
@@ -63,4 +64,6 @@ class Proposer:
         assert request.pace is not None
         proposed = len(request.proposed)
         request.pace.judge(proposed, accepted)
-        self.drafts, self.tokens, self.accepted = self.drafts + 1, self.tokens + proposed, self.accepted + accepted
+        self.drafts, self.tokens = self.drafts + 1, self.tokens + proposed
+        for place in range(accepted):
+            self.accepted[place] += 1
