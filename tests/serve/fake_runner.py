@@ -125,6 +125,21 @@ class FakeRunner:
         assert (batch.positions[batch.starts[1:] - 1] == batch.lengths - 1).all()
 
 
+class FakeDraft(FakeRunner):
+    """A draft model, whose failures the engine bears: what its cache should not have held is kept for the test."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.wrong: list[AssertionError] = []
+
+    def execute(self, batch: Batch) -> Sampled:
+        try:
+            return super().execute(batch)
+        except AssertionError as error:
+            self.wrong.append(error)
+            raise
+
+
 def _logprobs(tokens: np.ndarray, wanted: int | None) -> tuple[TokenLogprobs, ...] | None:
     return None if wanted is None else tuple(TokenLogprobs(-float(token), ()) for token in tokens)
 

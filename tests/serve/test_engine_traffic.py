@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from fake_runner import NOT_FINITE, RAISES, FakeRunner, expected, next_token, repeating, submit
+from fake_runner import NOT_FINITE, RAISES, FakeDraft, FakeRunner, expected, next_token, repeating, submit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +34,7 @@ class Traffic:
         most = pick.randint(2, 8)
         method = pick.choice([None, "ngram", "draft"])
         sizes = {"blocks": self.runner.blocks, "block_size": self.runner.block_size, "context": self.runner.context}
-        draft = FakeRunner(**sizes, text=pick.choice([next_token, repeating]))
+        self.draft = FakeDraft(**sizes, text=pick.choice([next_token, repeating]))
         self.engine = Engine(
             self.runner,
             policy=pick.choice(["continuous"] * 4 + sorted(POLICIES)),
@@ -43,7 +43,7 @@ class Traffic:
             prefix_reuse=pick.random() < 0.7,
             eos=EOS,
             speculation=Speculation(method, pick.randint(1, 16)) if method else None,
-            draft=draft if method == "draft" else None,
+            draft=self.draft if method == "draft" else None,
         )
         self.runner.pool = self.engine._scheduler.pool
         self.accepted: dict[str, Submit] = {}
@@ -100,6 +100,7 @@ class Traffic:
     def _check_quiet(self) -> None:
         """All accepted requests have ended once, and nothing is left of them but cached prefixes."""
         assert self.engine.idle
+        assert self.draft.wrong == []
         assert all(self._ended(id) for id in self.accepted)
         assert set(self.got) == set(self.accepted)
         pool = self.engine._scheduler.pool

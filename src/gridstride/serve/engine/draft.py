@@ -40,7 +40,6 @@ class Draft:
         """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""
         room, near = _MOST_BEHIND, []
         for place, request in enumerate(requests):
-            request.drafted = min(request.drafted, len(request.tokens) - 1)  # what was rejected is written anew
             behind = len(request.tokens) - request.drafted
             if behind <= room:
                 near.append(place)

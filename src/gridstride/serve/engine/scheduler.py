@@ -85,10 +85,11 @@ class Scheduler:
     def end_proposal(self, request: Request) -> None:
         """Blocks that a proposal took and no known token needs go back."""
         request.proposed = ()
-        self._give_back_spare(request)
+        self._trim(request)
 
-    def _give_back_spare(self, request: Request) -> None:
-        """Blocks that neither its known nor its proposed tokens need."""
+    def _trim(self, request: Request) -> None:
+        """What neither its known nor its proposed tokens need goes: blocks, and tokens in a draft model's cache."""
+        request.drafted = min(request.drafted, len(request.tokens) - 1 + len(request.proposed))
         needed = self._blocks_for(len(request.tokens) + len(request.proposed))
         while len(request.blocks) > needed:
             block = request.blocks.pop()
@@ -153,7 +154,7 @@ class Scheduler:
         proposer.propose(wanted, self.tables)
         for request, count in wanted:
             if len(request.proposed) < count:
-                self._give_back_spare(request)
+                self._trim(request)
         return any(request.proposed for request, _ in wanted)
 
     def _preempt(self, request: Request) -> None:
