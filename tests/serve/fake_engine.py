@@ -25,6 +25,7 @@ END, LETTER = 0, 70
 class CountingRunner:
     steps = steps_alone = 1
     width = adapters = 0
+    verifies = False
 
     def __init__(
         self, *, blocks: int, block_size: int, context: int, vocabulary: int, delay: float, ends: str | None

@@ -6,7 +6,7 @@ So a sequence whose cache is not exactly its own history is caught when the next
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,22 @@ def next_token(history: Sequence[int]) -> int:
     return sum((place + 3) * (token + 1) for place, token in enumerate(history)) * 7 % (VOCABULARY - 2)
 
 
-def expected(prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = frozenset()) -> list[int]:
+def repeating(history: Sequence[int]) -> int:
+    """Another fake model, that mostly says what it said four tokens before, and goes astray now and then."""
+    copied = len(history) >= 4 and len(history) % 13 > 2
+    return history[-4] % (VOCABULARY - 2) if copied else next_token(history)
+
+
+Text = Callable[[Sequence[int]], int]
+
+
+def expected(
+    prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = frozenset(), *, text: Text = next_token
+) -> list[int]:
     """What a request gets when all is well."""
     history = list(prompt)
     for _ in range(sampling.max_tokens):
-        history.append(next_token(history))
+        history.append(text(history))
         if history[-1] in sampling.stop_tokens | (frozenset() if sampling.ignore_eos else eos):
             break
     return history[len(prompt) :]
@@ -40,10 +51,14 @@ def expected(prompt: Sequence[int], sampling: Sampling, eos: frozenset[int] = fr
 class FakeRunner:
     vocabulary = VOCABULARY
     width = adapters = 0
+    verifies = True
 
-    def __init__(self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1) -> None:
+    def __init__(
+        self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1, text: Text = next_token
+    ) -> None:
         self.blocks, self.block_size, self.context = blocks, block_size, context
         self.steps = self.steps_alone = steps
+        self.text = text
         self.cache = np.full((blocks * block_size, 2), -1, np.int64)
         self.pool: BlockPool | None = None  # where given: written blocks must have one holder and be known to nobody
         self.batches: list[Batch] = []
@@ -56,13 +71,13 @@ class FakeRunner:
         histories = [self._history(batch, s, int(batch.lengths[s])) for s in sequences]
         if any(RAISES in history for history in histories):
             raise RuntimeError("a token that this model cannot bear")
-        drawn = {int(batch.starts[s + 1]) - 1: s for s in sequences}
         tokens = np.zeros((len(batch.sampled), batch.steps), np.int64)
         for m, (row, draw) in enumerate(zip(batch.sampled.tolist(), batch.draws, strict=True)):
-            s = drawn[row]
-            assert histories[s] == [*draw.prompt, *draw.output]
+            s = int(np.searchsorted(batch.starts, row, side="right")) - 1
+            history = histories[s][: int(batch.positions[row]) + 1]  # proposed tokens may come behind it
+            assert history == [*draw.prompt, *draw.output]
             assert draw.index == len(draw.output)
-            tokens[m] = self._go_on(batch, s, histories[s])
+            tokens[m] = self._go_on(batch, s, history)
         logprobs = tuple(_logprobs(tokens[m], d.sampling.logprobs) for m, d in enumerate(batch.draws))
         return Sampled(tokens, logprobs)
 
@@ -71,7 +86,7 @@ class FakeRunner:
         out: list[int] = []
         for step in range(batch.steps):
             bad = NOT_FINITE in history and len(history) % 6 == 0
-            out.append(-1 if bad else next_token(history))
+            out.append(-1 if bad else self.text(history))
             if step + 1 < batch.steps:
                 position = len(history)
                 slot = batch.blocks[s, position // self.block_size] * self.block_size + position % self.block_size
@@ -80,7 +95,8 @@ class FakeRunner:
         return out
 
     def _write(self, slots: np.ndarray, tokens: np.ndarray, positions: np.ndarray) -> None:
-        assert len(set(slots.tolist())) == len(slots), "two tokens for one slot"
+        written = set(zip(slots.tolist(), tokens.tolist(), positions.tolist(), strict=True))
+        assert len(set(slots.tolist())) == len(written), "two tokens for one slot"  # a draft may write one twice
         for block in set((slots // self.block_size).tolist()) if self.pool else ():
             assert self.pool.holders[block] == 1, f"block {block} is written, but has several holders"
             assert block not in self.pool._keys, f"block {block} is written, but others may read it"
@@ -107,6 +123,21 @@ class FakeRunner:
         block = batch.blocks[rows, batch.positions // self.block_size]
         assert (batch.slots == block * self.block_size + batch.positions % self.block_size).all()
         assert (batch.positions[batch.starts[1:] - 1] == batch.lengths - 1).all()
+
+
+class FakeDraft(FakeRunner):
+    """A draft model, whose failures the engine bears: what its cache should not have held is kept for the test."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.wrong: list[AssertionError] = []
+
+    def execute(self, batch: Batch) -> Sampled:
+        try:
+            return super().execute(batch)
+        except AssertionError as error:
+            self.wrong.append(error)
+            raise
 
 
 def _logprobs(tokens: np.ndarray, wanted: int | None) -> tuple[TokenLogprobs, ...] | None:

@@ -16,6 +16,7 @@ from gridstride.models.huggingface import folder
 from gridstride.models.lora import LoraConfig
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.runner import build
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -44,7 +45,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def engine(base: Path, *, blocks: int = 200, numbers: tuple[int, ...] = (1, 2), merged: int = 0) -> Engine:
+def engine(
+    base: Path, *, blocks: int = 200, numbers: tuple[int, ...] = (1, 2), merged: int = 0,
+    speculation: Speculation | None = None,
+) -> Engine:  # fmt: skip
     """With these adapters; or the model with one merged into its weights."""
     decoder = folder.load(base)
     found = [adapters.read(base.parent / f"adapter{number}", base) for number in numbers]
@@ -53,7 +57,7 @@ def engine(base: Path, *, blocks: int = 200, numbers: tuple[int, ...] = (1, 2), 
         weights, decoder, found = lora.merged(decoder), folder.load(base), []
         decoder.load_state_dict(weights)
     runner = TorchRunner(decoder, blocks=blocks, block_size=4, adapters=found)
-    return Engine(runner, max_running=16, max_batch_tokens=40)
+    return Engine(runner, max_running=16, max_batch_tokens=40, speculation=speculation)
 
 
 def said(made: Engine, *wanted: tuple[str, int], temperature: float = 0.0) -> dict[tuple[str, int], list[int]]:
@@ -76,6 +80,12 @@ def test_a_batch_of_all_gives_each_what_it_gets_alone(base: Path, temperature: f
     for one in EVERY:
         assert together[one] == said(engine(base), one, temperature=temperature)[one]
     assert together == said(engine(base, blocks=40), *reversed(EVERY), temperature=temperature)  # with preemptions
+
+
+def test_guessed_tokens_change_no_adapters_text(base: Path) -> None:
+    guessing = engine(base, speculation=Speculation())
+    assert said(guessing, *EVERY) == said(engine(base), *EVERY)
+    assert guessing.stats().accepted_tokens > 0
 
 
 def test_an_adapter_says_what_the_model_with_it_merged_says(base: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ TOKEN = 2 * 2 * 2 * 8 * 4  # keys and values, layers, heads, width, bytes
 
 
 def test_blocks_fill_the_memory() -> None:
-    assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=4) == 10
-    assert build.blocks_in(TOKEN * 8 * 10 - 1, CONFIG, block_size=8, element=4) == 9
-    assert build.blocks_in(TOKEN * 8 * 10, CONFIG, block_size=8, element=2) == 20
+    assert build.blocks_in(TOKEN * 8 * 10, TOKEN, block_size=8) == 10
+    assert build.blocks_in(TOKEN * 8 * 10 - 1, TOKEN, block_size=8) == 9
+    assert build.blocks_in(TOKEN * 8 * 10, TOKEN // 2, block_size=8) == 20
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
 
 def test_memory_for_less_than_a_block_is_refused() -> None:
     with pytest.raises(ModelError, match=f"{TOKEN * 8 - 1} bytes are too few.*one block of 8 tokens takes {TOKEN * 8}"):
-        build.blocks_in(TOKEN * 8 - 1, CONFIG, block_size=8, element=4)
+        build.blocks_in(TOKEN * 8 - 1, TOKEN, block_size=8)
 
 
 def test_a_runner_of_a_folder(tmp_path: Path) -> None:
@@ -92,3 +93,37 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
     monkeypatch.setattr(build, "free", lambda device: 5 << 20)
     with pytest.raises(ModelError, match="a cache of 8 MiB does not fit: 5 MiB are free on cpu"):
         build.runner(saved(tmp_path), device="cpu", memory=8 << 20)
+
+
+def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path) -> None:
+    large, small = saved(tmp_path / "large"), saved(tmp_path / "small", num_hidden_layers=1)
+    made = build.runner(large, device="cpu", memory=1 << 20, block_size=4, draft=small)
+    assert made.blocks == (1 << 20) // (4 * 3 * 2 * 2 * 8 * 4)  # three layers together
+    draft = build.drafting(small, made)
+    assert (draft.blocks, draft.block_size, draft.context) == (made.blocks, 4, 64)
+
+
+@pytest.mark.parametrize(
+    ("small", "options", "message"),
+    [
+        ({"vocab_size": 60}, {}, "its vocabulary has 60 tokens, the model's 61"),
+        ({"max_position_embeddings": 32}, {}, "its context is 32, the model's 64: --max-model-len 32 makes them fit"),
+        ({}, {"tensor_parallel": 2}, "leave --tensor-parallel-size out, or --speculate ngram"),
+    ],
+)
+def test_a_draft_that_cannot_guess_for_the_model_is_refused(
+    tmp_path: Path, small: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", **small)
+    with pytest.raises(ModelError, match=re.escape(message)):
+        build.runner(large, device="cpu", memory=1 << 20, draft=draft, **options)
+
+
+def test_a_shorter_context_makes_a_draft_with_a_short_one_fit(tmp_path: Path) -> None:
+    large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", max_position_embeddings=32)
+    assert build.runner(large, device="cpu", memory=1 << 20, draft=draft, longest=32).context == 32
+
+
+def test_a_draft_on_a_gpu_is_refused_as_untried(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="--draft-model is not tried on cuda yet: --device cpu, or --speculate ngram"):
+        build.runner(saved(tmp_path), device="cuda", draft=tmp_path)

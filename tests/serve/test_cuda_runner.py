@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gridstride.serve.engine.batch import Batch, Draw, Runner
 from gridstride.serve.engine.engine import NOT_FINITE, Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.runner.cuda import cuda_runner
 from gridstride.serve.runner.cuda.batch_parts import Limits
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
@@ -57,8 +59,10 @@ def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
     return made.to(dtype)
 
 
-def generated(runner: Runner, wishes: list[Sampling], *, preempted: bool = False) -> dict[str, list[int]]:
-    engine = Engine(runner, max_batch_tokens=64, max_running=8)
+def generated(
+    runner: Runner, wishes: list[Sampling], *, preempted: bool = False, speculation: Speculation | None = None
+) -> dict[str, list[int]]:
+    engine = Engine(runner, max_batch_tokens=64, max_running=8, speculation=speculation)
     draw = np.random.default_rng(1)
     for i, sampling in enumerate(wishes):
         prompt = tuple(map(int, draw.integers(0, 300, int(draw.integers(1, 90)))))
@@ -69,6 +73,7 @@ def generated(runner: Runner, wishes: list[Sampling], *, preempted: bool = False
             assert update.error is None, update.error
             tokens[update.id] += update.tokens
     assert (engine.stats().preemptions > 0) == preempted
+    assert (engine.stats().accepted_tokens > 0) == (speculation is not None)
     return tokens
 
 
@@ -118,6 +123,18 @@ def test_tokens_do_not_hang_on_what_is_recorded(sizes: dict[str, Any], device: s
     model = decoder("llama")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, **sizes), MIXED) == expected
+
+
+@every_device
+@pytest.mark.parametrize("sizes", [{}, {"prompts": (8, 16)}, {"prompts": ()}], ids=["all", "small passes", "no passes"])
+def test_guessed_tokens_are_verified_in_passes(sizes: dict[str, Any], device: str) -> None:
+    wishes = [replace(each, max_tokens=60) for each in MIXED]
+    model = decoder("llama")
+    with torch.no_grad():
+        model.lm_head.weight.mul_(4)  # so that texts repeat themselves
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, **sizes)
+    assert generated(runner, wishes, speculation=Speculation()) == expected
 
 
 @every_device

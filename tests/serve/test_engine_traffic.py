@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from fake_runner import NOT_FINITE, RAISES, FakeRunner, expected, submit
+from fake_runner import NOT_FINITE, RAISES, FakeDraft, FakeRunner, expected, next_token, repeating, submit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit, Update
 from gridstride.serve.engine.policies import POLICIES
+from gridstride.serve.engine.speculation import Speculation
 
 EOS = frozenset({5})
 HEADS = [], [1] * 8, [1] * 8 + [2] * 8, [1, 2, 3, 4] * 5  # few beginnings, so that prefixes are often shared
@@ -28,8 +29,12 @@ class Traffic:
             block_size=pick.randint(1, 5),
             context=pick.randint(24, 80),
             steps=pick.choice([1, 1, 3, 8]),
+            text=pick.choice([next_token, repeating]),
         )
         most = pick.randint(2, 8)
+        method = pick.choice([None, "ngram", "draft"])
+        sizes = {"blocks": self.runner.blocks, "block_size": self.runner.block_size, "context": self.runner.context}
+        self.draft = FakeDraft(**sizes, text=pick.choice([next_token, repeating]))
         self.engine = Engine(
             self.runner,
             policy=pick.choice(["continuous"] * 4 + sorted(POLICIES)),
@@ -37,6 +42,8 @@ class Traffic:
             max_batch_tokens=most + pick.randint(0, 40),
             prefix_reuse=pick.random() < 0.7,
             eos=EOS,
+            speculation=Speculation(method, pick.randint(1, 16)) if method else None,
+            draft=self.draft if method == "draft" else None,
         )
         self.runner.pool = self.engine._scheduler.pool
         self.accepted: dict[str, Submit] = {}
@@ -54,7 +61,8 @@ class Traffic:
                 self._abort(str(pick.randint(0, len(self.got) + 3)))
             self._step()
         left = [request for id, request in self.accepted.items() if not self._ended(id)]
-        for _ in range(1 + sum(len(r.prompt) + r.sampling.max_tokens for r in left)):  # one token a step at least
+        # One token a step at least; once in its life a sequence may be set back by what it has guessed.
+        for _ in range(1 + sum(2 * len(r.prompt) + r.sampling.max_tokens for r in left)):
             self._step()
         self._check_quiet()
 
@@ -84,11 +92,15 @@ class Traffic:
         assert sorted(set(held)) == [block for block, holders in enumerate(pool.holders) if holders]
         assert len(set(held)) == stats.blocks_used
         assert len(held) == sum(pool.holders)
+        if self.runner.steps == 1:  # else some have blocks for the steps that they may run ahead
+            for request in self.engine._scheduler.running:
+                assert (len(request.blocks) - 1) * pool.block_size < len(request.tokens), "blocks of rejected tokens"
         assert 0 <= stats.slots_wasted <= stats.blocks_used * self.runner.block_size
 
     def _check_quiet(self) -> None:
         """All accepted requests have ended once, and nothing is left of them but cached prefixes."""
         assert self.engine.idle
+        assert self.draft.wrong == []
         assert all(self._ended(id) for id in self.accepted)
         assert set(self.got) == set(self.accepted)
         pool = self.engine._scheduler.pool
@@ -133,15 +145,18 @@ class Traffic:
         assert (finish == "abort") == (id in self.aborted)
         if finish == "error":
             assert {RAISES, NOT_FINITE} & set(request.prompt), error
-            assert said == expected(request.prompt, request.sampling, EOS)[: len(said)]
+            assert said == self._expected(request)[: len(said)]
             assert NOT_FINITE in request.prompt or said == []
         elif finish == "abort":
-            assert said == expected(request.prompt, request.sampling, EOS)[: len(said)]
+            assert said == self._expected(request)[: len(said)]
         else:
-            assert said == expected(request.prompt, request.sampling, EOS)
+            assert said == self._expected(request)
             assert finish == ("length" if not self._stopped(request, said[-1]) else "stop")
         if request.sampling.logprobs is not None:
             assert [p.own for u in updates for p in u.logprobs or ()] == [-float(token) for token in said]
+
+    def _expected(self, request: Submit) -> list[int]:
+        return expected(request.prompt, request.sampling, EOS, text=self.runner.text)
 
     def _stopped(self, request: Submit, token: int) -> bool:
         s = request.sampling

@@ -250,3 +250,24 @@ def test_a_schema_that_is_complete_ends_in_spite_of_the_least_tokens() -> None:
 def test_more_tokens_at_least_than_at_most_are_refused() -> None:
     with pytest.raises(Refused, match="min_tokens is 9, but max_tokens is 4"):
         engine().submit(submit("a", [1, 2], min_tokens=9, max_tokens=4))
+
+
+def test_tokens_are_looked_at_ahead_without_being_taken() -> None:
+    grammar = Grammars(folder(), vocabulary=VOCABULARY, eos=tokenizer().eos).start("regex:a[bc]d")
+    a, b, d = (tokenizer().encode(letter)[0] for letter in "abd")
+    now = grammar.mask().tolist()
+    masks = grammar.masks([a, b])
+    assert [len(masks), masks[0].tolist()] == [3, now]
+    assert grammar.mask_after([a, b]).tolist() == masks[2].tolist()
+    assert grammar.mask().tolist() == now
+    for token, mask in zip([a, b], masks[1:], strict=True):
+        grammar.take(token)
+        assert grammar.mask().tolist() == mask.tolist()
+    assert grammar.fitting([d, d]) == [d]
+
+
+def test_a_proposal_fits_up_to_what_must_not_come() -> None:
+    grammar = Grammars(folder(), vocabulary=VOCABULARY, eos=tokenizer().eos).start("regex:a[bc]d")
+    a, b, d = (tokenizer().encode(letter)[0] for letter in "abd")
+    assert grammar.fitting([a, d, b]) == [a]
+    assert grammar.fitting([b]) == []

@@ -8,7 +8,7 @@ import torch
 from gridstride.serve.engine.batch import Batch, Draw
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.runner.cuda.packed_attention import PIECE
-from gridstride.serve.runner.cuda.prompts import MOST_KEYS, Prompts, Size, cut, recorded, sized, slots_of
+from gridstride.serve.runner.cuda.prompts import MOST_KEYS, Prompts, Size, cut, needed, recorded, sized, slots_of
 
 TOKENS = (64, 256, 1024)
 
@@ -18,6 +18,15 @@ def test_a_pass_is_the_smallest_recorded_one_with_room() -> None:
     assert recorded(Size(tokens=65, keys=65, sequences=1), TOKENS) == Size(256, 256, 32)
     assert recorded(Size(tokens=99, keys=99, sequences=33), TOKENS) == Size(1024, 1024, 128)  # many short ones
     assert recorded(Size(tokens=20, keys=300, sequences=1), TOKENS) == Size(64, 1024, 16)  # behind what is cached
+
+
+def test_a_pass_has_room_for_all_that_is_drawn() -> None:
+    made = Batch(
+        tokens=np.arange(9), positions=np.arange(9), slots=np.arange(9), starts=np.array([0, 9], np.int32),
+        lengths=np.array([9], np.int32), blocks=np.zeros((1, 2), np.int32), sampled=np.arange(9, dtype=np.int32),
+        draws=tuple(Draw(Sampling(), i, (), ()) for i in range(9)),
+    )  # fmt: skip
+    assert needed(made) == Size(tokens=9, keys=9, sequences=9)
 
 
 def test_what_no_recorded_pass_has_room_for_has_none() -> None:

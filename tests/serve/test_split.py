@@ -12,16 +12,18 @@ from gridstride.serve.engine.batch import Batch, Draw, Sampled, TokenLogprobs
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.runner.cuda.batch_parts import Limits, Part, joined, parts
 
-sequences = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.booleans()), min_size=1, max_size=12)
-"""New tokens, tokens before them, whether the next one is wanted."""
+sequences = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=12)
+"""New tokens, tokens before them, of how many of the last ones the next is wanted."""
 ROOMY = Limits(tokens=100, keys=1000, sequences=100)
 
 
-def batch(made: list[tuple[int, int, bool]]) -> Batch:
+def batch(made: list[tuple[int, int, int]]) -> Batch:
     """Every number is another one, so that a mistake in the order shows."""
     counts = np.array([count for count, _, _ in made])
     total, starts = int(counts.sum()), np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    wanted = [i for i, (_, _, sampled) in enumerate(made) if sampled]
+    wanted = [
+        end - 1 - i for end, (count, _, last) in zip(starts[1:], made, strict=True) for i in range(min(count, last))
+    ]
     return Batch(
         tokens=np.arange(total) + 1000,
         positions=np.arange(total) + 2000,
@@ -29,8 +31,8 @@ def batch(made: list[tuple[int, int, bool]]) -> Batch:
         starts=starts,
         lengths=counts.astype(np.int32) + np.array([before for _, before, _ in made], np.int32),
         blocks=np.arange(len(made) * 2, dtype=np.int32).reshape(-1, 2),
-        sampled=np.array([starts[i + 1] - 1 for i in wanted], np.int32),
-        draws=tuple(Draw(Sampling(), i, (), ()) for i in wanted),
+        sampled=np.array(sorted(wanted), np.int32),
+        draws=tuple(Draw(Sampling(), i, (), ()) for i in range(len(wanted))),
     )
 
 
@@ -39,29 +41,35 @@ def counts(part: Part) -> list[int]:
 
 
 def test_sequences_with_one_new_token_come_first_so_many_at_a_time() -> None:
-    made = [(1, 3, True), (3, 0, True), (1, 5, True), (2, 2, False), (1, 0, True)]
+    made = [(1, 3, 1), (3, 0, 1), (1, 5, 1), (2, 2, 0), (1, 0, 1)]
     found = list(parts(batch(made), decoding=2, prompts=ROOMY))
     assert [(part.decoding, counts(part)) for part in found] == [(True, [1, 1]), (True, [1]), (False, [3, 2])]
 
 
 def test_a_batch_of_one_kind_is_its_own_part() -> None:
     for kind in (1, 2):
-        whole = batch([(kind, 0, True)] * 3)
+        whole = batch([(kind, 0, 1)] * 3)
         (part,) = parts(whole, decoding=3, prompts=ROOMY)
         assert part.batch is whole
         assert part.draws.tolist() == [0, 1, 2]
 
 
 def test_a_pass_ends_before_the_sequence_that_would_be_too_much() -> None:
-    made = batch([(4, 0, True), (3, 0, True), (2, 9, True), (2, 0, True), (2, 0, True), (4, 90, True)])
+    made = batch([(4, 0, 1), (3, 0, 1), (2, 9, 1), (2, 0, 1), (2, 0, 1), (4, 90, 1)])
     limits = Limits(tokens=7, keys=13, sequences=2)
     found = list(parts(made, decoding=1, prompts=limits))
     assert [counts(part) for part in found] == [[4, 3], [2, 2], [2], [4]]  # the last one has too many keys by itself
 
 
+def test_a_sequence_from_which_several_tokens_are_drawn_counts_as_so_many() -> None:
+    made = batch([(3, 5, 3), (2, 5, 1), (4, 5, 4), (2, 5, 2)])
+    found = list(parts(made, decoding=1, prompts=Limits(tokens=100, keys=1000, sequences=4)))
+    assert [len(part.draws) for part in found] == [4, 4, 2]
+
+
 @given(sequences, st.integers(1, 5), st.builds(Limits, *(st.integers(1, 20) for _ in range(3))))
 def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
-    made: list[tuple[int, int, bool]], decoding: int, limits: Limits
+    made: list[tuple[int, int, int]], decoding: int, limits: Limits
 ) -> None:
     whole = batch(made)
     seen: list[int] = []
@@ -81,6 +89,7 @@ def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
         assert len(piece.lengths) <= (decoding if part.decoding else limits.sequences)
         alone = len(piece.lengths) == 1
         assert part.decoding or alone or (len(piece.tokens) <= limits.tokens and piece.lengths.sum() <= limits.keys)
+        assert part.decoding or alone or len(piece.draws) <= limits.sequences
         seen += part.draws.tolist()
         rows += piece.tokens.tolist()
     assert sorted(seen) == list(range(len(whole.draws)))

@@ -124,7 +124,9 @@ def children(process: int) -> list[int]:
 
 def answers(live: Live) -> list[str]:
     prompts = ["def ", "import os\n" * 6, "naïve"]
-    return [live.complete(each, temperature=0, max_tokens=20).json()["choices"][0]["text"] for each in prompts]
+    wishes = [{"max_tokens": 20}] * 3 + [{"guided_regex": "(abc, ){9}end", "max_tokens": 60}]
+    asked = zip([*prompts, "repeat"], wishes, strict=True)
+    return [live.complete(each, temperature=0, **wish).json()["choices"][0]["text"] for each, wish in asked]
 
 
 def test_a_server_of_two_ranks(folder: Path) -> None:
@@ -133,8 +135,9 @@ def test_a_server_of_two_ranks(folder: Path) -> None:
     body = {"echo": True, "logprobs": 1, "max_tokens": 0}
     with real(folder, *words) as alone:
         expected, scores = answers(alone), alone.complete("import os", **body).json()["choices"][0]["logprobs"]
-    with real(folder, *words, "--tensor-parallel-size", "2") as live:
+    with real(folder, *words, "--tensor-parallel-size", "2", "--speculate", "ngram") as live:
         assert answers(live) == expected
+        assert live.metrics()["spec_decode_num_accepted_tokens_total{}"] > 0
         given = live.complete("import os", **body).json()["choices"][0]["logprobs"]
         assert given["token_logprobs"][1:] == pytest.approx(scores["token_logprobs"][1:], abs=1e-4)
         (rank,) = children(live.ready["engine_pid"])

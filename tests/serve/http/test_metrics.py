@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,8 @@ NAMES = (
     "engine_steps_total request_prompt_tokens_sum request_generation_tokens_sum "
     "request_prefill_time_seconds_bucket request_decode_time_seconds_bucket request_inference_time_seconds_bucket "
     "request_time_per_output_token_seconds_bucket iteration_tokens_total_bucket request_params_n_sum "
-    "request_params_max_tokens_sum"
+    "request_params_max_tokens_sum "
+    "spec_decode_num_drafts_total spec_decode_num_draft_tokens_total spec_decode_num_accepted_tokens_total"
 ).split()
 
 
@@ -94,22 +96,45 @@ def test_the_dashboard_asks_for_nothing_that_is_not_there() -> None:
     assert json.loads(dashboard.read_text())["title"]
 
 
-def stats(**changes: int) -> Stats:
-    return Stats(**(dict.fromkeys([field.name for field in fields(Stats)], 0) | changes))
+def stats(**changes: Any) -> Stats:
+    return Stats(**(dict.fromkeys([field.name for field in fields(Stats)], 0) | {"accepted_at": ()} | changes))
 
 
-def value(metrics: Metrics, name: str) -> float:
+def value(metrics: Metrics, name: str, label: str = "") -> float:
     lines = metrics.text().decode().splitlines()
-    return float(next(line for line in lines if line.startswith(f"gridstride:{name}{{")).split()[-1])
+    return float(next(line for line in lines if line.startswith(f"gridstride:{name}{{") and label in line).split()[-1])
+
+
+def test_accepted_tokens_are_counted_by_their_place_in_a_guess() -> None:
+    metrics = Metrics("m")
+    metrics.stepped(stats(accepted_at=(5, 3, 0)))
+    metrics.restarted()
+    metrics.stepped(stats(accepted_at=(2, 1, 1)))
+    name = "spec_decode_num_accepted_tokens_per_pos_total"
+    assert [value(metrics, name, f'position="{place}"') for place in range(3)] == [7, 4, 1]
 
 
 def test_counters_go_on_when_the_engines_own_begin_anew() -> None:
     metrics = Metrics("m")
-    metrics.stepped(stats(steps=5, prefix_hits=10, running=3, blocks_used=2, blocks_total=4))
+    metrics.stepped(stats(drafts=3, draft_tokens=20, accepted_tokens=9))
+    metrics.stepped(
+        stats(
+            steps=5,
+            prefix_hits=10,
+            drafts=4,
+            draft_tokens=28,
+            accepted_tokens=12,
+            running=3,
+            blocks_used=2,
+            blocks_total=4,
+        )
+    )
     metrics.restarted()
     assert value(metrics, "num_requests_running") == 0
     assert value(metrics, "kv_cache_usage_perc") == 0
-    metrics.stepped(stats(steps=2, prefix_hits=1, blocks_total=4))
+    metrics.stepped(stats(steps=2, prefix_hits=1, drafts=1, draft_tokens=8, accepted_tokens=2, blocks_total=4))
     assert value(metrics, "engine_steps_total") == 7
     assert value(metrics, "prefix_cache_hits_total") == 11
     assert value(metrics, "engine_restarts_total") == 1
+    guesses = ("drafts", "draft_tokens", "accepted_tokens")
+    assert [value(metrics, f"spec_decode_num_{each}_total") for each in guesses] == [5, 36, 14]

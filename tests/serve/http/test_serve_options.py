@@ -1,4 +1,4 @@
-"""Options of `gridstride serve` that change what requests meet: length, template, whose pages may ask."""
+"""Options of `gridstride serve` that change what requests meet: length, template, guesses, whose pages may ask."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = write_model(tmp_path_factory.mktemp("served") / "tiny")
     template = Path(tmp_path_factory.mktemp("template"), "mine.jinja")
     template.write_text(HERMES + "{# mine #}{% if mood %}{{ mood }}{% endif %}")
-    words = f"--served-name fake --cache-memory 2MiB --max-model-len 60 --cors {PAGE} --api-key k".split()
+    words = (
+        f"--served-name fake --cache-memory 2MiB --max-model-len 60 --cors {PAGE} --api-key k --speculate ngram".split()
+    )
     with real(folder, *words, "--chat-template", str(template)) as live:
         live.http.headers["authorization"] = "Bearer k"
         yield live
@@ -42,6 +44,14 @@ def test_the_template_given_stands_instead_of_the_folders(live: Live) -> None:
     text = live.post("/detokenize", {"tokens": tokens}).json()["prompt"]
     assert '"name": "f"' in text
     assert text.endswith("calm")
+
+
+def test_a_text_that_repeats_itself_is_guessed_as_the_metrics_say(live: Live) -> None:
+    answer = live.complete("hi", guided_regex="(abc, ){8}end", max_tokens=50).json()
+    assert answer["choices"][0]["text"] == "abc, " * 8 + "end"
+    names = "drafts", "accepted_tokens", "draft_tokens"
+    drafts, accepted, proposed = (live.metrics()[f"spec_decode_num_{name}_total{{}}"] for name in names)
+    assert 0 < drafts < accepted <= proposed
 
 
 def test_pages_of_the_origin_may_ask(live: Live) -> None:

@@ -14,6 +14,7 @@ from gridstride.programs.memory_size import memory_size
 
 if TYPE_CHECKING:
     from gridstride.models.huggingface.pooling import Pooling
+    from gridstride.serve.engine.speculation import Speculation
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.protocol import Build
 
@@ -45,6 +46,9 @@ class Options:
     served_name: Sequence[str]
     max_model_len: int | None
     tensor_parallel_size: int
+    speculate: str | None
+    draft_model: str | None
+    speculate_tokens: int | None
     chat_template: str | None
     pooling: str | None
     cors: Sequence[str]
@@ -68,6 +72,7 @@ def check(options: Options) -> None:
     within("--max-model-len", options.max_model_len, 1, 1 << 24)
     _one_of("--dtype", options.dtype, _DTYPES)
     _one_of("--policy", options.policy, _POLICIES)
+    _check_speculation(options)
     if options.pooling is not None:
         _one_of("--pooling", options.pooling, _POOLINGS)
     for origin in options.cors:
@@ -94,6 +99,8 @@ def build_of(folder: Path, options: Options) -> Build:
             "max_running": options.max_running,
             "longest": options.max_model_len,
             "tensor_parallel": options.tensor_parallel_size,
+            "speculation": speculation(options),
+            "draft": None if options.draft_model is None else str(Path(options.draft_model).expanduser().absolute()),
             "adapters": [str(place.absolute()) for place in adapters(options).values()],
         },
     )
@@ -149,6 +156,15 @@ def adapters(options: Options) -> dict[str, Path]:
     return found
 
 
+def speculation(options: Options) -> Speculation | None:
+    """None where nothing is to be guessed."""
+    from gridstride.serve.engine.speculation import TOKENS, Speculation
+
+    if options.speculate is None:
+        return None
+    return Speculation(options.speculate, TOKENS if options.speculate_tokens is None else options.speculate_tokens)
+
+
 def name_of(folder: Path) -> str:
     """A model is called as its folder, and one that was trained here as its run."""
     folder = folder.absolute()
@@ -183,6 +199,22 @@ def _keys_in(file: str) -> list[str]:
     if not found:
         raise WrongUse(f"--api-key-file {file} holds no key: one in each line is needed")
     return found
+
+
+def _check_speculation(options: Options) -> None:
+    from gridstride.serve.engine.speculation import METHODS, MOST_TOKENS
+
+    if options.speculate is not None:
+        _one_of("--speculate", options.speculate, METHODS)
+    elif options.speculate_tokens is not None:
+        raise WrongUse(f"--speculate-tokens {options.speculate_tokens} needs --speculate ngram or draft")
+    if options.draft_model is not None and options.speculate != "draft":
+        raise WrongUse(f"--draft-model {options.draft_model} changes nothing without --speculate draft")
+    if options.draft_model is None and options.speculate == "draft":
+        raise WrongUse("--speculate draft needs --draft-model DIR, a small model with the same tokenizer")
+    if options.draft_model is not None and not Path(options.draft_model).expanduser().is_dir():
+        raise WrongUse(f"--draft-model {options.draft_model}: there is no such folder")
+    within("--speculate-tokens", options.speculate_tokens, 1, MOST_TOKENS)
 
 
 def _one_of(option: str, value: str, allowed: Sequence[str]) -> None:

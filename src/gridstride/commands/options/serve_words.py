@@ -61,6 +61,18 @@ def serve(
     tensor_parallel_size: Annotated[
         int, typer.Option("--tensor-parallel-size", metavar="N", help="Processes that share each layer, a GPU each.")
     ] = 1,
+    speculate: Annotated[
+        str | None,
+        typer.Option(
+            "--speculate", metavar="ngram|draft", help="Guess tokens ahead: from the text so far, or see next."
+        ),
+    ] = None,
+    draft_model: Annotated[
+        str | None, typer.Option("--draft-model", metavar="DIR", help="A small model that guesses, for draft.")
+    ] = None,
+    speculate_tokens: Annotated[
+        int | None, typer.Option("--speculate-tokens", metavar="N", help="Guessed in a step, at most; 8 by default.")
+    ] = None,
     chat_template: Annotated[
         str | None, typer.Option("--chat-template", metavar="FILE", help="Instead of the one in the folder.")
     ] = None,
@@ -94,6 +106,7 @@ def serve(
         model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
         block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
         policy=policy, adapter=adapter or (), served_name=served_name or (), max_model_len=max_model_len,
-        tensor_parallel_size=tensor_parallel_size, chat_template=chat_template,
-        pooling=pooling, cors=cors or (), max_body=max_body, grace=grace, stall_after=stall_after, as_json=as_json,
+        tensor_parallel_size=tensor_parallel_size, speculate=speculate, draft_model=draft_model,
+        speculate_tokens=speculate_tokens, chat_template=chat_template, pooling=pooling, cors=cors or (),
+        max_body=max_body, grace=grace, stall_after=stall_after, as_json=as_json,
     )  # fmt: skip

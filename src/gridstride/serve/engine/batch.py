@@ -61,7 +61,7 @@ class Batch:
     starts: I32  # [S + 1]
     lengths: I32  # [S] tokens in the cache when the step is done, new ones included
     blocks: I32  # [S, W] each sequence's blocks in order; unused places 0
-    sampled: I32  # [M] rows of N whose next token is wanted
+    sampled: I32  # [M] rows of N whose next token is wanted: a sequence's last one, or several up to there
     draws: tuple[Draw, ...]  # [M]
     steps: int = 1
     reads: tuple[Read, ...] = ()
@@ -95,6 +95,7 @@ class Runner(Protocol):
     steps_alone: int  # the same of a batch of one sequence
     width: int  # of hidden states; 0: it cannot read
     adapters: int  # how many it has
+    verifies: bool  # whether several rows of one sequence may be sampled
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gridstride.serve.engine.admission import Refused, check
-from gridstride.serve.engine.batch import Draw, Read, Runner, Sampled, TokenLogprobs
-from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
+from gridstride.serve.engine.batch import Runner, Sampled, TokenLogprobs
+from gridstride.serve.engine.draws import draws_of, reads_of
+from gridstride.serve.engine.grammar import Grammar, Grammars
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.policies import POLICIES
+from gridstride.serve.engine.proposer import proposer_of
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.scheduler import Plan, Scheduler
+from gridstride.serve.engine.speculation import Speculation
 
 NOT_FINITE = "the model's logits were not finite (NaN or infinite)"
 
@@ -39,7 +39,10 @@ class Engine:
         prefix_reuse: bool = True,
         eos: frozenset[int] = frozenset(),
         grammars: Grammars | None = None,
+        speculation: Speculation | None = None,
+        draft: Runner | None = None,
     ) -> None:
+        """`draft`: the small model of a speculation by "draft", with the blocks of the large one."""
         if policy not in POLICIES:
             raise ValueError(f"policy={policy!r} is none of {', '.join(POLICIES)}")
         if max_running < 1:
@@ -50,12 +53,14 @@ class Engine:
                 "each running sequence takes one token a step"
             )
         self._runner, self._eos, self._grammars = runner, eos, grammars
+        self._proposer = None if speculation is None else proposer_of(speculation, runner, draft)
         self._scheduler = Scheduler(
             runner,
             POLICIES[policy](),
             max_batch_tokens=max_batch_tokens,
             max_running=max_running,
             prefix_reuse=prefix_reuse,
+            proposer=self._proposer,
         )
         self._requests: dict[str, Request] = {}
         self._serials = itertools.count()
@@ -103,7 +108,7 @@ class Engine:
         return updates
 
     def stats(self) -> Stats:
-        scheduler, pool = self._scheduler, self._scheduler.pool
+        scheduler, pool, proposer = self._scheduler, self._scheduler.pool, self._proposer
         places = sum(len(request.blocks) for request in scheduler.running) * pool.block_size
         held = sum(request.computed for request in scheduler.running)  # shared blocks are full: they cancel out
         return Stats(
@@ -118,6 +123,10 @@ class Engine:
             prefix_hits=scheduler.prefix_hits,
             steps=self._steps,
             step_tokens=self._step_tokens,
+            drafts=0 if proposer is None else proposer.drafts,
+            draft_tokens=0 if proposer is None else proposer.tokens,
+            accepted_tokens=0 if proposer is None else sum(proposer.accepted),
+            accepted_at=() if proposer is None else tuple(proposer.accepted),
         )
 
     def _grammar(self, sampling: Sampling) -> Grammar:
@@ -145,6 +154,9 @@ class Engine:
     def _execute_each(self, work: Sequence[tuple[Request, int]], steps: int) -> None:
         failed = 0
         for one in work:
+            if self._proposer is not None and one[0].proposed:  # it is not needed, and may be what was wrong
+                self._proposer.judge(one[0], 0)
+                self._scheduler.end_proposal(one[0])
             try:
                 sampled = self._run([one], steps)
             except Exception as error:
@@ -157,12 +169,13 @@ class Engine:
     def _run(self, work: Sequence[tuple[Request, int]], steps: int) -> Sampled:
         draws = tuple(
             [
-                _draw_of(request, self._runner.vocabulary)
+                draw
                 for request, count in work
                 if request.computed + count == len(request.tokens)
+                for draw in draws_of(request, self._runner.vocabulary)
             ]
         )
-        reads = _reads_of(work)
+        reads = reads_of(work)
         adapters = tuple([request.adapter for request, _ in work]) if self._runner.adapters else ()
         batch = self._scheduler.tables.batch(work, draws, steps=steps, reads=reads, adapters=adapters)
         sampled = self._runner.execute(batch)
@@ -178,8 +191,24 @@ class Engine:
         for request, count in work:
             if count < len(request.tokens) - request.computed:
                 self._scheduler.computed(request, count)
+            elif request.proposed:
+                self._verify(request, list(itertools.islice(rows, 1 + len(request.proposed))))
             else:
                 self._draw(request, count, *next(rows))
+
+    def _verify(self, request: Request, rows: Sequence[tuple[list[int], tuple[TokenLogprobs, ...] | None]]) -> None:
+        """Takes what was drawn up to the first token that is not the proposed one: the tokens of single steps."""
+        assert self._proposer is not None
+        drawn = [token for (token,), _ in rows]
+        if -1 in drawn:  # a guess may be to blame, and its keys reach others of the sequence's rows
+            self._scheduler.restart(request)
+            return
+        accepted = next(i for i, token in enumerate([*request.proposed, -1]) if token != drawn[i])
+        self._proposer.judge(request, accepted)
+        self._step_tokens += accepted
+        logprobs = tuple(each for _, row in rows[: accepted + 1] for each in row or ())
+        self._draw(request, 1, drawn[: accepted + 1], logprobs)
+        self._scheduler.end_proposal(request)
 
     def _draw(self, request: Request, count: int, drawn: list[int], logprobs: tuple[TokenLogprobs, ...] | None) -> None:
         if drawn[0] < 0:
@@ -190,7 +219,7 @@ class Engine:
         logprobs = logprobs[: len(taken)] if logprobs else None
         if request.finish is not None:
             self._end(request, request.finish, tokens=taken, logprobs=logprobs)
-        elif request.grammar is not None and (error := _misfit(request.grammar, taken)):
+        elif request.grammar is not None and (error := request.grammar.misfit(taken)):
             self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
         else:
             self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
@@ -231,37 +260,3 @@ class Engine:
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )
-
-
-def _reads_of(work: Sequence[tuple[Request, int]]) -> tuple[Read, ...]:
-    found = [
-        request.reading(place, count)
-        for place, (request, count) in enumerate(work)
-        if request.sampling.reads and request.unread > 0
-    ]
-    return tuple(read for read in found if read is not None)
-
-
-def _draw_of(request: Request, vocabulary: int) -> Draw:
-    mask = request.grammar.mask() if request.grammar else None
-    if len(request.output) < request.sampling.min_tokens:
-        mask = _without(request.stops, mask, vocabulary)
-    return Draw(request.sampling, len(request.output), request.prompt, request.output, mask)
-
-
-def _without(stops: frozenset[int], mask: NDArray[np.uint32] | None, vocabulary: int) -> NDArray[np.uint32] | None:
-    """The mask without the tokens that end a text; with them where a schema allows nothing else."""
-    words = np.full(-(-vocabulary // 32), 0xFFFFFFFF, np.uint32) if mask is None else mask.copy()
-    for token in (each for each in stops if each < vocabulary):
-        words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
-    return words if words.any() else mask
-
-
-def _misfit(grammar: Grammar, tokens: Sequence[int]) -> str | None:
-    """Tells the grammar what has been said; the reason where it cannot follow."""
-    try:
-        for token in tokens:
-            grammar.take(token)
-    except GrammarError as error:
-        return f"the text cannot go on by its schema: {error}"
-    return None

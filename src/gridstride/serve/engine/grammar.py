@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -41,9 +42,38 @@ class Grammar:
             raise GrammarError(_first_line(self._matcher.get_error()))
         return mask
 
+    def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
+        """`mask` now and after each of these tokens, none of which is taken."""
+        ahead = Grammar(self._matcher.deep_copy())
+        found = [ahead.mask()]
+        for token in tokens:
+            ahead.take(token)
+            found.append(ahead.mask())
+        return found
+
+    def mask_after(self, tokens: Sequence[int]) -> NDArray[np.uint32]:
+        """The last of `masks`."""
+        ahead = Grammar(self._matcher.deep_copy())
+        for token in tokens:
+            ahead.take(token)
+        return ahead.mask()
+
+    def fitting(self, tokens: list[int]) -> list[int]:
+        """These tokens up to the first that must not come."""
+        return tokens[: self._matcher.validate_tokens(tokens)]
+
     def take(self, token: int) -> None:
         if not self._matcher.consume_token(token):
             raise GrammarError(_first_line(self._matcher.get_error()))
+
+    def misfit(self, tokens: Sequence[int]) -> str | None:
+        """Takes what has been said; the reason where the text cannot follow."""
+        try:
+            for token in tokens:
+                self.take(token)
+        except GrammarError as error:
+            return f"the text cannot go on by its schema: {error}"
+        return None
 
 
 class Grammars:

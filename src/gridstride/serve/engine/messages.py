@@ -60,3 +60,7 @@ class Stats:
     prefix_hits: int  # tokens found
     steps: int
     step_tokens: int  # of the last step, computed for prompts or drawn
+    drafts: int  # proposals verified, since the start, as both below
+    draft_tokens: int  # their tokens
+    accepted_tokens: int  # those that were drawn
+    accepted_at: tuple[int, ...]  # of them those at each place of a proposal

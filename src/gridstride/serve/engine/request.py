@@ -19,6 +19,7 @@ from gridstride.serve.engine.blocks import START
 from gridstride.serve.engine.grammar import Grammar
 from gridstride.serve.engine.messages import Finish, Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.speculation import Pace
 
 
 class State(Enum):
@@ -51,6 +52,10 @@ class Request:
     cached_tokens: int = 0
     queued_seconds: float | None = None  # None until first scheduled
     grammar: Grammar | None = None  # what the text must satisfy
+    proposed: tuple[int, ...] = ()  # guessed to follow, to be verified in this step
+    pace: Pace | None = None  # of its guesses
+    drafted: int = 0  # tokens whose keys and values the draft model has
+    speculates: bool = True  # until a guess has gone wrong otherwise than by being rejected
     announced: bool = False  # an update has gone out
     read: int = 0  # tokens of the prompt of which what is wanted is known
     scores: list[TokenLogprobs] = field(default_factory=list)
@@ -154,3 +159,4 @@ class Request:
 
     def _leave_cache(self) -> None:
         self.blocks, self.computed, self.row, self.shared, self.content = [], 0, -1, 0, 0
+        self.proposed, self.drafted = (), 0

@@ -1,9 +1,10 @@
 """Which sequences go on in a step, and by how many tokens.
 
 A step has a budget of tokens. Decoding sequences take one each, then prompts in the order of their arrival take chunks
-of what is left, then waiting requests start if the policy lets them and the cache has room. When blocks run out the
-sequence that started last gives its own back and waits at the head of the queue: the oldest always goes on, and as it
-fits into the cache alone, every request ends. The queue is first in, first out, so nothing starves.
+of what is left, then waiting requests start if the policy lets them and the cache has room. What is left then is for
+tokens that sequences propose, to be verified beside the one they draw. When blocks run out the sequence that started
+last gives its own back and waits at the head of the queue: the oldest always goes on, and as it fits into the cache
+alone, every request ends. The queue is first in, first out, so nothing starves.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from gridstride.serve.engine.batch import Runner
 from gridstride.serve.engine.blocks import BlockPool
 from gridstride.serve.engine.policies import Policy
+from gridstride.serve.engine.proposer import Proposer
 from gridstride.serve.engine.request import Request, State
 from gridstride.serve.engine.tables import BlockTables
 
@@ -28,13 +30,15 @@ class Plan:
 
 class Scheduler:
     def __init__(
-        self, runner: Runner, policy: Policy, *, max_batch_tokens: int, max_running: int, prefix_reuse: bool
-    ) -> None:
+        self, runner: Runner, policy: Policy, *, max_batch_tokens: int, max_running: int, prefix_reuse: bool,
+        proposer: Proposer | None = None,
+    ) -> None:  # fmt: skip
         self.waiting: deque[Request] = deque()
         self.running: list[Request] = []  # in the order they started
         self.pool = BlockPool(runner.blocks, runner.block_size)
         self.tables = BlockTables(max_running, -(-runner.context // runner.block_size), runner.block_size)
         self.preemptions = self.prefix_queries = self.prefix_hits = 0
+        self._proposer = proposer
         self._policy, self._context = policy, runner.context
         self._most_steps, self._most_alone = runner.steps, runner.steps_alone
         self._budget, self._most, self._reuse = max_batch_tokens, max_running, prefix_reuse
@@ -59,7 +63,8 @@ class Scheduler:
                 budget -= self._continue(request, budget, plan)
         if self.preemptions == before:  # else the blocks just given back would go to those who gave them
             self._admit(budget, plan)
-        plan.steps = self._steps_ahead(plan)
+        if self._proposer is None or not self._propose(self._proposer, plan):
+            plan.steps = self._steps_ahead(plan)
         return plan
 
     def computed(self, request: Request, tokens: int) -> None:
@@ -73,8 +78,28 @@ class Scheduler:
             )
             if block != request.blocks[place]:
                 request.blocks[place] = block
+                request.drafted = min(request.drafted, place * size)  # a draft model may not have been there
                 self.tables.put(request.row, place, block)
             request.shared += 1
+
+    def end_proposal(self, request: Request) -> None:
+        """Blocks that a proposal took and no known token needs go back."""
+        request.proposed = ()
+        self._trim(request)
+
+    def _trim(self, request: Request) -> None:
+        """What neither its known nor its proposed tokens need goes: blocks, and tokens in a draft model's cache."""
+        request.drafted = min(request.drafted, len(request.tokens) - 1 + len(request.proposed))
+        needed = self._blocks_for(len(request.tokens) + len(request.proposed))
+        while len(request.blocks) > needed:
+            block = request.blocks.pop()
+            self.tables.put(request.row, len(request.blocks), 0)
+            self.pool.release((block,))
+
+    def restart(self, request: Request) -> None:
+        """Computes a running request anew, without proposals from now on: its last step is as if it had not been."""
+        request.speculates = False
+        self._set_back(request)
 
     def leave(self, request: Request, *, trusted: bool = True) -> None:
         """Takes a request out of the queue or off the cache, which it may have filled with what nobody should share."""
@@ -113,12 +138,34 @@ class Scheduler:
         self.tables.put(request.row, len(request.blocks), block)
         request.blocks.append(block)
 
+    def _propose(self, proposer: Proposer, plan: Plan) -> bool:
+        """Has sequences that decode guess what follows, with the budget and blocks that nobody else took."""
+        budget, size = self._budget - sum(plan.counts.values()), self.pool.block_size
+        wanted = []
+        for request in plan.counts:
+            if request.remaining > 1 or not request.output or not request.speculates:
+                continue
+            room = (len(request.blocks) + self.pool.available) * size - len(request.tokens)
+            if count := proposer.count(request, min(budget, room)):
+                wanted.append((request, count))
+                budget -= count
+                while len(request.blocks) * size < len(request.tokens) + count:
+                    self._extend(request)
+        proposer.propose(wanted, self.tables)
+        for request, count in wanted:
+            if len(request.proposed) < count:
+                self._trim(request)
+        return any(request.proposed for request, _ in wanted)
+
     def _preempt(self, request: Request) -> None:
+        self._set_back(request)
+        self.preemptions += 1
+
+    def _set_back(self, request: Request) -> None:
         self.running.remove(request)
         self._give_back(request)
         request.preempt()
         self.waiting.appendleft(request)
-        self.preemptions += 1
         self._full = False
 
     def _give_back(self, request: Request) -> None:

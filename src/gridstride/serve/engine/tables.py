@@ -40,19 +40,37 @@ class BlockTables:
         reads: tuple[Read, ...] = (),
         adapters: tuple[int, ...] = (),
     ) -> Batch:
-        """The next `count` known tokens of each request; those of which none is left unknown are drawn from."""
-        if all(count == 1 for _, count in work):
+        """The next `count` known tokens of each request; those of which none is left unknown are drawn from.
+
+        Proposed tokens come behind the known ones, and are drawn from as well.
+        """
+        if all(count == 1 and not request.proposed for request, count in work):
             return self._decode([request for request, _ in work], draws, steps, reads, adapters)
         requests = [request for request, _ in work]
-        counts = np.array([count for _, count in work], np.int64)
+        tokens = [_next_tokens(request, count) for request, count in work]
+        drawn = [0 if count < request.remaining else 1 + len(request.proposed) for request, count in work]
+        done = [request.computed for request in requests]
+        return self.ragged(requests, done, tokens, drawn, draws=draws, reads=reads, adapters=adapters)
+
+    def ragged(
+        self,
+        requests: Sequence[Request],
+        before: Sequence[int],
+        tokens: Sequence[I64],
+        drawn: Sequence[int],
+        *,
+        draws: tuple[Draw, ...],
+        reads: tuple[Read, ...] = (),
+        adapters: tuple[int, ...] = (),
+    ) -> Batch:
+        """These tokens of each request, which has so many before them; so many of its last rows are drawn from."""
+        counts, done = np.array([len(piece) for piece in tokens], np.int64), np.array(before, np.int64)
         ends = np.cumsum(counts)
         starts = ends - counts
-        done = np.array([request.computed for request in requests], np.int64)
-        tokens = [np.frombuffer(r.tokens, np.int64, count, 8 * r.computed) for r, count in work]
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
         table = self._rows_of(requests, int((done + counts).max()))
-        slots = self._slots(table[np.repeat(np.arange(len(work)), counts), positions // self._size], positions)
-        drawn = [i for i, (request, count) in enumerate(work) if count == request.remaining]
+        slots = self._slots(table[np.repeat(np.arange(len(requests)), counts), positions // self._size], positions)
+        sampled = [row for end, rows in zip(ends.tolist(), drawn, strict=True) for row in range(end - rows, end)]
         return Batch(
             tokens=np.concatenate(tokens),
             positions=positions,
@@ -60,7 +78,7 @@ class BlockTables:
             starts=np.concatenate(([0], ends)).astype(np.int32),
             lengths=(done + counts).astype(np.int32),
             blocks=table,
-            sampled=(ends[drawn] - 1).astype(np.int32),
+            sampled=np.array(sampled, np.int32),
             draws=draws,
             reads=reads,
             adapters=adapters,
@@ -100,3 +118,9 @@ class BlockTables:
 
     def _slots(self, blocks: I32, positions: I64) -> I64:
         return blocks.astype(np.int64) * self._size + positions % self._size
+
+
+def _next_tokens(request: Request, count: int) -> I64:
+    """So many known ones, and the proposed ones behind them."""
+    known = np.frombuffer(request.tokens, np.int64, count, 8 * request.computed)
+    return np.concatenate((known, np.array(request.proposed, np.int64))) if request.proposed else known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -29,6 +29,7 @@ _STEP = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384)
 _NOTHING = Stats(
     running=0, waiting=0, blocks_total=0, blocks_used=0, blocks_cached=0, slots_wasted=0,
     preemptions=0, prefix_queries=0, prefix_hits=0, steps=0, step_tokens=0,
+    drafts=0, draft_tokens=0, accepted_tokens=0, accepted_at=(),
 )  # fmt: skip
 
 
@@ -127,6 +128,12 @@ class Metrics:
         self._queries.inc(stats.prefix_queries - last.prefix_queries)
         self._hits.inc(stats.prefix_hits - last.prefix_hits)
         self._steps.inc(stats.steps - last.steps)
+        self._drafts.inc(stats.drafts - last.drafts)
+        self._draft_tokens.inc(stats.draft_tokens - last.draft_tokens)
+        self._accepted_tokens.inc(stats.accepted_tokens - last.accepted_tokens)
+        if stats.accepted_at != last.accepted_at:
+            for place, (now, before) in enumerate(zip_longest(stats.accepted_at, last.accepted_at, fillvalue=0)):
+                self._accepted_at.labels(*self._labels, str(place)).inc(now - before)
         if stats.steps > last.steps:
             self._step_tokens.observe(stats.step_tokens)
 
@@ -152,6 +159,11 @@ class Metrics:
         self._hits = self._counter("prefix_cache_hits", "Prompt tokens found there.")
         self._preemptions = self._counter("num_preemptions", "Sequences set back for want of blocks.")
         self._steps = self._counter("engine_steps", "Batches run.")
+        self._drafts = self._counter("spec_decode_num_drafts", "Proposals of tokens that were verified.")
+        self._draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens proposed.")
+        self._accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Of these, tokens that were drawn.")
+        self._accepted_at = Counter(f"{_P}spec_decode_num_accepted_tokens_per_pos", "The same, by place in a proposal.",
+                                    [*_LABELS, "position"], registry=self._registry)  # fmt: skip
         self._restarts = self._counter("engine_restarts", "Times that the engine's process had to be started again.")
         success = Counter(f"{_P}request_success", "Sequences ended, by reason.", [*_LABELS, "finished_reason"],
                           registry=self._registry)  # fmt: skip

@@ -11,6 +11,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
+from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.process.protocol import Ready
 from gridstride.serve.runner import build
 
@@ -20,13 +21,15 @@ _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up
 def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
     policy: str, max_running: int, warm: bool = True, longest: int | None = None,
-    tensor_parallel: int = 1, adapters: Sequence[str] = (),
+    tensor_parallel: int = 1, adapters: Sequence[str] = (), speculation: Speculation | None = None,
+    draft: str | None = None,
 ) -> tuple[Engine, Ready]:  # fmt: skip
     """The engine, and what is said of it to clients; ModelError in words for the user.
 
     `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
     these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
-    `adapters`: folders of those that a request may choose by their place, from 1 on.
+    `adapters`: folders of those that a request may choose by their place, from 1 on. `speculation`: None for none;
+    `draft`: the folder of its small model.
     """
     where = _device(device)
     runner = build.runner(
@@ -39,6 +42,7 @@ def engine(
         longest=longest,
         tensor_parallel=tensor_parallel,
         adapters=adapters,
+        draft=draft,
     )
     eos = Tokenizer.load(folder).eos
     made = Engine(
@@ -48,6 +52,8 @@ def engine(
         max_batch_tokens=max(_BATCH_TOKENS, max_running),
         eos=eos,
         grammars=Grammars(folder, vocabulary=runner.vocabulary, eos=eos),
+        speculation=speculation,
+        draft=None if draft is None else build.drafting(draft, runner),
     )
     ready = Ready(
         context=runner.context,

@@ -38,6 +38,7 @@ def runner(
     longest: int | None = None,
     tensor_parallel: int = 1,
     adapters: Sequence[str | Path] = (),
+    draft: str | Path | None = None,
 ) -> Runner:
     """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
 
@@ -45,19 +46,27 @@ def runner(
     graphs for up to `running` sequences are recorded at once, others when they are needed first. `longest`: the
     context, where it is to be shorter than the model's. `tensor_parallel`: processes that share each layer, by
     PyTorch's own operators. `adapters` are folders of those that requests may choose, by PyTorch's operators too.
+    `draft`: a folder whose model shall have as many blocks in the same memory: `drafting` makes it.
     """
     if adapters and tensor_parallel > 1:
         raise ModelError("--adapter goes with one process: leave --tensor-parallel-size out, or merge the adapter")
+    if draft is not None and tensor_parallel > 1:
+        raise ModelError("--draft-model goes with one process: leave --tensor-parallel-size out, or --speculate ngram")
     updates = [adapter.read(each, Path(model)) for each in adapters]  # known to fit before the model takes memory
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if draft is not None and where.type != "cpu":
+        raise ModelError(f"--draft-model is not tried on {where} yet: --device cpu, or --speculate ngram")
     ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
     decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
     _shorten(decoder, longest)
     room = for_cache(where) if memory is None else memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
-    blocks = blocks_in(room * shared, decoder.config, block_size=block_size, element=element)
-    _check_free(where, blocks * block_size * _token_bytes(decoder.config, element) // shared)
+    token = _token_bytes(decoder.config, element) + (
+        0 if draft is None else _draft_bytes(draft, decoder.config, element)
+    )
+    blocks = blocks_in(room * shared, token, block_size=block_size)
+    _check_free(where, blocks * block_size * token // shared)
     if ranks is not None:
         return ParallelRunner(ranks, decoder, blocks=blocks, block_size=block_size)
     if where.type == "cuda" and not updates and _fused(decoder.config, decoder.embed_tokens.weight.dtype):
@@ -80,6 +89,32 @@ def _fused(config: DecoderConfig, dtype: torch.dtype) -> bool:
     return not reason
 
 
+def drafting(draft: str | Path, large: Runner) -> Runner:
+    """The small model of a speculation, in as many blocks as the large one's, for which `runner` has left room."""
+    assert isinstance(large, TorchRunner), "runner has refused others"
+    like = large.decoder.embed_tokens.weight
+    decoder = folder.load(draft, device=like.device, dtype=like.dtype)
+    return TorchRunner(
+        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(torch.device(like.device))
+    )
+
+
+def _draft_bytes(draft: str | Path, large: DecoderConfig, element: int) -> int:
+    """Of a token in the small model's cache; ModelError for one that cannot guess for the large one."""
+    small = folder.read_config(draft)
+    if small.vocabulary != large.vocabulary:
+        raise ModelError(
+            f"--draft-model {draft}: its vocabulary has {small.vocabulary} tokens, the model's {large.vocabulary}; "
+            "a draft model needs the same tokenizer"
+        )
+    if small.context < large.context:
+        raise ModelError(
+            f"--draft-model {draft}: its context is {small.context}, the model's {large.context}: "
+            f"--max-model-len {small.context} makes them fit"
+        )
+    return _token_bytes(small, element)
+
+
 def _shorten(decoder: Decoder, longest: int | None) -> None:
     context = decoder.config.context
     if longest is not None and longest > context:
@@ -94,9 +129,8 @@ def _threads(device: torch.device) -> Threads | None:
     return Threads(openmp.counts(torch.get_num_threads()))
 
 
-def blocks_in(room: int, config: DecoderConfig, *, block_size: int, element: int) -> int:
-    """How many blocks fit into `room` bytes; ModelError if none. `element` is the bytes of one number."""
-    token = _token_bytes(config, element)
+def blocks_in(room: int, token: int, *, block_size: int) -> int:
+    """How many blocks fit into `room` bytes; ModelError if none. `token`: bytes of one token's keys and values."""
     blocks = min(room // (token * block_size), MOST_TOKENS // block_size)
     if blocks < 1:
         raise ModelError(

@@ -20,7 +20,7 @@ class Limits:
 
     tokens: int
     keys: int
-    sequences: int
+    sequences: int  # one from which several tokens are drawn counts as so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,25 @@ def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
     single = np.flatnonzero((counts == 1) & ~read)
     for start in range(0, len(single), decoding):
         yield _part(batch, single[start : start + decoding], decoding=True)
+    draws = np.bincount(np.searchsorted(batch.starts, batch.sampled, side="right") - 1, minlength=len(counts))
     for chosen in ((counts > 1) & ~read, read):
-        for group in _groups(np.flatnonzero(chosen), counts, batch.lengths, prompts):
+        for group in _groups(np.flatnonzero(chosen), counts, batch.lengths, np.maximum(draws, 1), prompts):
             yield _part(batch, group, decoding=False)
 
 
-def _groups(sequences: NDArray[np.integer[Any]], counts: I32, lengths: I32, limits: Limits) -> Iterator[I64]:
+def _groups(
+    sequences: NDArray[np.integer[Any]], counts: I32, lengths: I32, draws: I64, limits: Limits
+) -> Iterator[I64]:
     """These sequences, in their order, cut where the next one would be too much."""
     group: list[int] = []
-    tokens = keys = 0
+    most = np.array([limits.tokens, limits.keys, limits.sequences])
+    total = np.zeros(3, np.int64)
     for s in sequences.tolist():
-        tokens, keys = tokens + int(counts[s]), keys + int(lengths[s])
-        if group and (tokens > limits.tokens or keys > limits.keys or len(group) == limits.sequences):
+        each = np.array([counts[s], lengths[s], draws[s]])
+        total += each
+        if group and (total > most).any():
             yield np.array(group)
-            group, tokens, keys = [], int(counts[s]), int(lengths[s])
+            group, total = [], each
         group.append(s)
     if group:
         yield np.array(group)

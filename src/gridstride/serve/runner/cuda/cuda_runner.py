@@ -1,7 +1,8 @@
 """The runner for GPUs: decoding from CUDA graphs, several steps a call, and prompts from graphs of their own.
 
-Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts go
-through a graph of the next larger number of tokens, all in one pass. Both are queued before the host waits for either.
+Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts,
+and tokens with proposed ones behind them, go through a graph of the next larger number of tokens, all in one pass. Both
+are queued before the host waits for either.
 What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
 """
 
@@ -71,6 +72,7 @@ class CudaRunner:
     """
 
     adapters = 0
+    verifies = True
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,

@@ -35,11 +35,11 @@ class Size:
 
     tokens: int
     keys: int
-    sequences: int
+    sequences: int  # or tokens to be drawn, where one sequence has several of them
 
 
 def needed(batch: Batch) -> Size:
-    return Size(len(batch.tokens), int(batch.lengths.sum()), len(batch.lengths))
+    return Size(len(batch.tokens), int(batch.lengths.sum()), max(len(batch.lengths), len(batch.draws)))
 
 
 def recorded(needed: Size, tokens: Sequence[int]) -> Size | None:

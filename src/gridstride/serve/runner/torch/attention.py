@@ -1,7 +1,8 @@
 """Attention of a ragged batch over a paged cache, by PyTorch's own functions.
 
-Sequences with one new token are a few padded calls, each of sequences of like length; a longer chunk of a prompt is a
-call of its own. Where a layer has a sliding window, only the blocks that it reaches into are read.
+Sequences with one new token are a few padded calls, each of sequences of like length, and so are those with a few, as
+proposed tokens have them; a longer chunk of a prompt is a call of its own. Where a layer has a sliding window, only the
+blocks that it reaches into are read.
 
 What lies behind a sequence's end takes part in the arithmetic, with weight 0. So it must be finite: a block is zeroed
 when its first slot is written, else a NaN that some ended request has left there would reach its next owner.
@@ -22,6 +23,8 @@ from gridstride.models import ops
 from gridstride.models.decoder import LayerAttention
 from gridstride.serve.engine.batch import Batch
 
+_FEW = 24
+"""New tokens of a sequence that shares a call with others."""
 _LEAST_GROUP = 8
 _LEAST_FILLED = 0.75
 """A group of so many sequences takes no more that are shorter than this share of its longest."""
@@ -31,14 +34,14 @@ _LEAST_FILLED = 0.75
 class Group:
     """Sequences of one call: their rows of q, their blocks, and which of the places there each row sees."""
 
-    rows: Tensor  # [S], or [T] where one sequence has T new tokens
+    rows: Tensor  # [S, T], or [T] of a chunk; a sequence with fewer than T new tokens has its last one several times
     blocks: Tensor  # [S * W] or [W]
-    seen: Tensor  # [S, 1, 1, W * block_size] or [T, L]
+    seen: Tensor  # [S, T, W * block_size] or [T, L]
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """All calls of a layer: sequences with one new token, and chunks of prompts."""
+    """All calls of a layer: sequences with one new token or a few, and chunks of prompts."""
 
     decoding: tuple[Group, ...]
     chunks: tuple[Group, ...]
@@ -88,10 +91,13 @@ class PagedAttention:
         return out
 
     def _decode(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
-        """One query token of each of S sequences [S, H, D]. The heads that share keys stand where tokens would."""
+        """T query tokens of each of S sequences [S, T, H, D]. The heads that share keys stand where tokens would."""
         k, v = (self._gather(which.layer, each, group.blocks, len(q)) for each in (0, 1))
-        grouped = q.unflatten(1, (k.shape[1], -1))
-        return ops.masked_attention(grouped, k, v, group.seen, cap=which.cap).flatten(1, 2)
+        grouped = q.unflatten(2, (k.shape[1], -1)).transpose(1, 2)  # [S, K, T, H / K, D]
+        tokens, heads = grouped.shape[2:4]
+        seen = group.seen if 1 in (tokens, heads) else group.seen.repeat_interleave(heads, dim=1)
+        out = ops.masked_attention(grouped.flatten(2, 3), k, v, seen[:, None], cap=which.cap)
+        return out.unflatten(2, (tokens, heads)).transpose(1, 2).flatten(2, 3)
 
     def _prefill(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
@@ -108,26 +114,30 @@ class PagedAttention:
 
     def _grouped(self, batch: Batch, window: int | None) -> Groups:
         counts = np.diff(batch.starts)
-        looked = batch.lengths if window is None else np.minimum(batch.lengths, window)
+        looked = batch.lengths if window is None else np.minimum(batch.lengths, window + counts - 1)
         return Groups(
-            tuple(self._group(batch, members, window) for members in _alike(looked, counts == 1)),
-            tuple(self._chunk(batch, s, window) for s in np.flatnonzero(counts > 1).tolist()),
+            tuple(
+                self._group(batch, counts, members, window)
+                for alike in (counts == 1, (counts > 1) & (counts <= _FEW))
+                for members in _alike(looked, alike)
+            ),
+            tuple(self._chunk(batch, s, window) for s in np.flatnonzero(counts > _FEW).tolist()),
         )
 
-    def _group(self, batch: Batch, members: NDArray[Any], window: int | None) -> Group:
-        lengths = batch.lengths[members].astype(np.int64)[:, None]
-        begins = np.zeros_like(lengths) if window is None else np.maximum(lengths - window, 0)
-        first = begins // self._size  # block of each sequence
+    def _group(self, batch: Batch, counts: NDArray[Any], members: NDArray[Any], window: int | None) -> Group:
+        lengths, mine = (each[members].astype(np.int64)[:, None] for each in (batch.lengths, counts))
+        token = np.minimum(np.arange(mine.max()), mine - 1)  # [S, T]
+        last = lengths - mine + token  # place that a token sees last: its own
+        begins = np.zeros_like(last) if window is None else np.maximum(last + 1 - window, 0)
+        first = begins[:, :1] // self._size  # block of each sequence
         numbers = first + np.arange(int((-(-lengths // self._size) - first).max()))
-        used = numbers * self._size < lengths
         known = np.minimum(numbers, batch.blocks.shape[1] - 1)
+        used = numbers * self._size < lengths
         blocks = np.where(used, np.take_along_axis(batch.blocks[members], known, axis=1), self._nothing)
-        places = first * self._size + np.arange(numbers.shape[1] * self._size)
-        seen = (places >= begins) & (places < lengths)
-        rows = batch.starts[members].astype(np.int64)
-        return Group(
-            self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen)[:, None, None]
-        )
+        places = (first * self._size + np.arange(numbers.shape[1] * self._size))[:, None]
+        seen = (places >= begins[..., None]) & (places <= last[..., None])
+        rows = batch.starts[members].astype(np.int64)[:, None] + token
+        return Group(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
 
     def _chunk(self, batch: Batch, s: int, window: int | None) -> Group:
         start, end, length = int(batch.starts[s]), int(batch.starts[s + 1]), int(batch.lengths[s])

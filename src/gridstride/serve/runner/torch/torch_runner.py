@@ -27,6 +27,7 @@ class TorchRunner:
     """Keys and values lie in one tensor [2, layers, blocks, block_size, K, D]; attention gathers from it."""
 
     steps = steps_alone = 1
+    verifies = True
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,

@@ -1,0 +1,72 @@
+"""Tokens guessed by a small model, which has a cache of its own in the blocks of the large one's.
+
+It follows a sequence only when that is to guess, from the first token that its cache does not hold.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridstride.serve.engine.batch import Draw, Runner
+from gridstride.serve.engine.request import Request
+from gridstride.serve.engine.tables import BlockTables
+
+_MOST_BEHIND = 2048
+"""Tokens that it reads before a guess, of all sequences together; who lacks more of them guesses in a later step."""
+
+
+class Draft:
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def guess(self, wanted: Sequence[tuple[Request, int]], tables: BlockTables) -> list[list[int]]:
+        """So many tokens after what is known of each request, drawn as the large model draws; fewer where it cannot."""
+        found: list[list[int]] = [[] for _ in wanted]
+        active = self._followed([request for request, _ in wanted], tables)
+        while active:
+            drawn = self._next([(wanted[i][0], found[i]) for i in active], tables)
+            for i, token in zip(active, drawn, strict=True):
+                if token < 0:  # its logits were not finite, nor will they be
+                    wanted[i][0].speculates = False
+                else:
+                    found[i].append(token)
+            active = [i for i in active if wanted[i][0].speculates and _goes_on(*wanted[i], found[i])]
+        return found
+
+    def _followed(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
+        """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""
+        room, near = _MOST_BEHIND, []
+        for place, request in enumerate(requests):
+            behind = len(request.tokens) - request.drafted
+            if behind <= room:
+                near.append(place)
+            elif room:
+                piece = np.array(request.tokens[request.drafted : request.drafted + room], np.int64)
+                self._runner.execute(tables.ragged([request], [request.drafted], [piece], [0], draws=()))
+                request.drafted += room
+            room = max(0, room - behind)
+        return near
+
+    def _next(self, work: Sequence[tuple[Request, Sequence[int]]], tables: BlockTables) -> list[int]:
+        """The token after what is known and what was guessed of each."""
+        requests = [request for request, _ in work]
+        guesses = [array("q", guessed) for _, guessed in work]
+        pieces = [np.array((r.tokens + more)[r.drafted :], np.int64) for r, more in zip(requests, guesses, strict=True)]
+        outputs = [request.output + more for request, more in zip(requests, guesses, strict=True)]
+        draws = tuple(
+            Draw(r.sampling, len(output), r.prompt, output, r.grammar.mask_after(guessed) if r.grammar else None)
+            for (r, guessed), output in zip(work, outputs, strict=True)
+        )
+        batch = tables.ragged(requests, [r.drafted for r in requests], pieces, [1] * len(work), draws=draws)
+        drawn: list[int] = self._runner.execute(batch).tokens[:, 0].tolist()
+        for request, piece in zip(requests, pieces, strict=True):
+            request.drafted += len(piece)
+        return drawn
+
+
+def _goes_on(request: Request, count: int, found: Sequence[int]) -> bool:
+    """Whether more is to be guessed: nothing follows a token that ends the text."""
+    return len(found) < count and found[-1] not in request.stops
