@@ -11,7 +11,7 @@ from torch import Tensor
 from gridstride.models import ops
 from gridstride.models.decoder import LayerAttention
 from gridstride.serve.engine.batch import Batch
-from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
+from gridstride.serve.runner.torch.attention import Groups, PagedAttention, Scratch
 
 HEADS, KEY_HEADS, WIDTH = 4, 2, 4
 
@@ -31,7 +31,7 @@ def batch(sequences: list[tuple[int, int]], size: int, blocks: np.ndarray) -> Ba
 
 @settings(max_examples=60, deadline=None)
 @given(
-    sequences=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), min_size=1, max_size=5),
+    sequences=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9) | st.integers(23, 30)), min_size=1, max_size=5),
     size=st.integers(1, 7),
     window=st.none() | st.integers(1, 50),
     cap=st.none() | st.just(0.8),
@@ -70,10 +70,13 @@ def test_each_sequence_sees_what_it_would_alone(
 def test_a_window_reads_only_the_blocks_that_it_reaches_into() -> None:
     cache = torch.zeros(2, 1, 31, 4, KEY_HEADS, WIDTH)
     blocks = np.arange(30, dtype=np.int32).reshape(1, -1)
-    q, k, v = (torch.randn(3, heads, WIDTH) for heads in (HEADS, KEY_HEADS, KEY_HEADS))
-    attend = PagedAttention(cache, batch([(99, 3)], 4, blocks), Scratch())
-    attend(LayerAttention(0, 10), q, k, v)
-    assert attend._groups[10].chunks[0].blocks.tolist() == [22, 23, 24, 25]  # of positions 88 to 103
-    attend = PagedAttention(cache, batch([(101, 1)], 4, blocks), Scratch())
-    attend(LayerAttention(0, 10), q[:1], k[:1], v[:1])
-    assert attend._groups[10].decoding[0].blocks.tolist() == [23, 24, 25]
+    q, k, v = (torch.randn(25, heads, WIDTH) for heads in (HEADS, KEY_HEADS, KEY_HEADS))
+
+    def groups(past: int, new: int) -> Groups:
+        attend = PagedAttention(cache, batch([(past, new)], 4, blocks), Scratch())
+        attend(LayerAttention(0, 10), q[:new], k[:new], v[:new])
+        return attend._groups[10]
+
+    assert groups(77, 25).chunks[0].blocks.tolist() == [17, 18, 19, 20, 21, 22, 23, 24, 25]  # of positions 68 to 103
+    assert groups(99, 3).decoding[0].blocks.tolist() == [22, 23, 24, 25]
+    assert groups(101, 1).decoding[0].blocks.tolist() == [23, 24, 25]

@@ -13,9 +13,9 @@ import torch
 from fake_runner import FakeRunner, expected, repeating, run, submit, tokens
 from tiny import CONTEXT, VOCABULARY, write_model
 
-from gridstride.models import folder
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
+from gridstride.models.huggingface import folder
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.client.output import Output
 from gridstride.serve.engine.batch import Batch, Sampled
