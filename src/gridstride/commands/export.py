@@ -32,7 +32,7 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
         target = Path(folder or ".") / made.name
         files = write(made, target)
         built = build(made, target, *tools) if tools is not None else None
-    gradients = {each.name: each.backward for each in made.gradients}
+    gradients = {gradient.name: gradient.backward for gradient in made.gradients}
     if as_json:
         emit({"package": made.name, "folder": str(target), "files": files, "kernel": chosen.name,
               "ops": [op.name for op in made.ops], "gradients": gradients, "wheel": str(built or "")})  # fmt: skip

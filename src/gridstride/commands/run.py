@@ -144,7 +144,7 @@ def _show_ptx(built: Built) -> int:
 
 def _fails(words: Sequence[str]) -> dict[Call, int]:
     try:
-        return dict(failure(each) for each in words)
+        return dict(failure(word) for word in words)
     except ValueError as error:
         raise WrongUse(f"--fail {error}") from None
 
@@ -162,7 +162,7 @@ def _json(ended: Ended, *, predict: bool) -> dict[str, Any]:
     """For `--json`; counts of kernels and modelled times, which a run has with --predict alone, are not zeros else."""
     from gridstride.programs.timeline.totals import Totals
 
-    absent = set() if predict else {*KERNEL_COUNTS, *(each.name for each in fields(Totals))}
+    absent = set() if predict else {*KERNEL_COUNTS, *(field.name for field in fields(Totals))}
     activity = {name: value for name, value in ended.activity.items() if name not in absent}
     return {
         "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,

@@ -54,10 +54,10 @@ def without_host_noise(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
 
     NVRTC names every host function beside a missing brace, and advises an option that makes device code of them.
     """
-    others = [each for each in diagnostics if not is_about_host_code(each)]
+    others = [diagnostic for diagnostic in diagnostics if not is_about_host_code(diagnostic)]
     if any(each.severity == "error" for each in others):
         return others
-    return [_in_our_words(each) for each in diagnostics]
+    return [_in_our_words(diagnostic) for diagnostic in diagnostics]
 
 
 def _in_our_words(diagnostic: Diagnostic) -> Diagnostic:
@@ -71,7 +71,7 @@ def _in_our_words(diagnostic: Diagnostic) -> Diagnostic:
 def explain_host_use(diagnostic: Diagnostic, taken_out: Mapping[str, str]) -> Diagnostic:
     """An error about a name that was taken out, with where that stands and what would make it device code."""
     found = _USED.search(diagnostic.message)
-    name = next((each for each in found.groups() if each), "") if found else ""
+    name = next((group for group in found.groups() if group), "") if found else ""
     if name not in taken_out:
         return diagnostic
     where = taken_out[name]

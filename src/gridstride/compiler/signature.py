@@ -74,7 +74,7 @@ def kernels_of_unsure_types(source: str) -> tuple[str, ...]:
     if 'extern "C"' not in source:
         return ()
     branches = _CONDITION.search(source) is not None
-    plain = [each for each in signatures(source).values() if not each.template]
+    plain = [signature for signature in signatures(source).values() if not signature.template]
     return tuple(
         each.name for each in plain if any(branches or not p.settled for p in each.parameters) and each.parameters
     )

@@ -106,7 +106,7 @@ def dimensions(what: str, shape: Any) -> tuple[int, ...]:
         sizes = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
     except TypeError:
         raise TypeError(f"{what}: shape {shape!r} is neither a whole number nor a tuple of them") from None
-    if any(each < 0 for each in sizes):
+    if any(size < 0 for size in sizes):
         raise ValueError(f"{what}: shape {sizes} has a negative dimension")
     return sizes
 

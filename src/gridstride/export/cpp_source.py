@@ -58,9 +58,9 @@ def body(op: OperatorSignature) -> Iterator[str]:
     yield from _sizes(op)
     for each in op.given:
         yield f'expect_shape(op, "{word(each.name)}", {each.name}, {_own_shape(op, each)});'
-    for each in op.arrays:
-        if not each.given:
-            yield f"Tensor {each.name} = {_made(op, each)};"
+    for array in op.arrays:
+        if not array.given:
+            yield f"Tensor {array.name} = {_made(op, array)};"
     yield f"const int device = {first}.get_device_index();"
     yield "const torch::stable::accelerator::DeviceGuard guard(device);"
     yield from _launch(op)
@@ -75,7 +75,7 @@ def _result(op: OperatorSignature) -> str:
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
-    return {each.name: each.name for each in op.sizes} | {MULTIPROCESSORS: MULTIPROCESSORS}
+    return {size.name: size.name for size in op.sizes} | {MULTIPROCESSORS: MULTIPROCESSORS}
 
 
 def _dtype(op: OperatorSignature, each: Parameter) -> str:
@@ -88,18 +88,18 @@ def _least_axes(op: OperatorSignature, each: Parameter) -> int:
 
 
 def _leading(op: OperatorSignature) -> dict[str, Size]:
-    return {each.name: each for each in op.sizes if each.leading}
+    return {size.name: size for size in op.sizes if size.leading}
 
 
 def _sizes(op: OperatorSignature) -> Iterator[str]:
-    for each in op.sizes:
-        if each.is_argument:
+    for size in op.sizes:
+        if size.is_argument:
             continue  # a parameter of the function has its name
-        array = next(p for p in op.given if p.name == each.array)
-        has = f"leading({each.array}, {len(array.shape)})" if each.leading else _extent(each)
-        if each.offset:
-            has = f"({has} - {each.offset})"
-        yield f"const int64_t {each.name} = {has}{f' / {each.scale}' if each.scale != 1 else ''};"
+        array = next(p for p in op.given if p.name == size.array)
+        has = f"leading({size.array}, {len(array.shape)})" if size.leading else _extent(size)
+        if size.offset:
+            has = f"({has} - {size.offset})"
+        yield f"const int64_t {size.name} = {has}{f' / {size.scale}' if size.scale != 1 else ''};"
 
 
 def _extent(each: Size) -> str:
@@ -143,12 +143,12 @@ def _launch(op: OperatorSignature) -> Iterator[str]:
         yield f"const dim3 {name}({', '.join(values)});"
     yield f"const size_t shared = {as_cpp(launch.shared, _spelled(op))};"
     given = []
-    for each in op.problem.parameters:
-        given.append(f"&{each.name}_given")
-        if each.shape:
-            yield f"void* {each.name}_given = {each.name}.data_ptr();"
+    for parameter in op.problem.parameters:
+        given.append(f"&{parameter.name}_given")
+        if parameter.shape:
+            yield f"void* {parameter.name}_given = {parameter.name}.data_ptr();"
         else:
-            yield f"{NUMERIC[each.dtype].kernel} {each.name}_given = {_number(each)};"
+            yield f"{NUMERIC[parameter.dtype].kernel} {parameter.name}_given = {_number(parameter)};"
     yield wrapped("void* arguments[] = {", given, "};", indent=4)
     if not op.of_element:
         yield f"const void* kernel = reinterpret_cast<const void*>(&{namespace(op, None)}::{entry(op, None)});"
@@ -169,10 +169,10 @@ def _number(each: Parameter) -> str:
 def _kernel(op: OperatorSignature) -> Iterator[str]:
     """The instance of the element type, and who has none: before other tensors are compared with it."""
     yield "const void* kernel = nullptr;"
-    for each in op.elements:
-        yield f"if (element == ScalarType::{_SCALAR_TYPES[each]})"
-        yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, each)}::{entry(op, each)});"
-    known = ", ".join(_SCALAR_TYPES[each] for each in op.elements)
+    for element in op.elements:
+        yield f"if (element == ScalarType::{_SCALAR_TYPES[element]})"
+        yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, element)}::{entry(op, element)});"
+    known = ", ".join(_SCALAR_TYPES[element] for element in op.elements)
     lead = next(each.name for each in op.given if each.name in op.of_element)
     yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} is ", toString(element), ", not one of {known}");'
 

@@ -41,7 +41,9 @@ def _written(node: ast.expr, text: str, spelled: Mapping[str, str], floor: str) 
         case ast.Call(func=ast.Name(id="ceil"), args=[argument]):
             return inner(argument)
         case ast.Call(func=ast.Name(id="min" | "max" as name), args=arguments):
-            return _of_two(f"{'std::' if floor == '/' else ''}{name}", [inner(each) for each in arguments], floor)
+            return _of_two(
+                f"{'std::' if floor == '/' else ''}{name}", [inner(argument) for argument in arguments], floor
+            )
     raise ExportError(f"{text} cannot be written in C++: a fraction must stand in ceil(…)")
 
 

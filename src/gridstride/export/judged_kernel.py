@@ -24,7 +24,7 @@ def compiled(problem: Problem, kernel: KernelFile) -> OperatorSignature:
     """The op of a kernel file; ExportError for one that does not compile, or that another file belongs to."""
     if kernel.filename.endswith(".py"):
         raise ExportError(f"{kernel.filename} is Python: kernels in CUDA C++ can be exported")
-    if quoted := [each for each in headers(kernel) if each.startswith('"')]:
+    if quoted := [header for header in headers(kernel) if header.startswith('"')]:
         raise ExportError(f"{kernel.filename} includes {quoted[0]}: what is exported is one file")
     gpu = VirtualGPU("h200")
     try:
@@ -58,7 +58,7 @@ def _elements(problem: Problem, kernel: KernelFile, gpu: VirtualGPU) -> tuple[tu
                 bound = cuda(kernel.source, options, filename=kernel.filename)[kernel.entry].bound()
             except CompileError:
                 continue  # it has no code for that one
-            found[element] = [each.dtype for each in bound.parameters]
-    names = [each.name for each in problem.parameters]
+            found[element] = [parameter.dtype for parameter in bound.parameters]
+    names = [parameter.name for parameter in problem.parameters]
     of = {name for number, name in enumerate(names) if all(found[each][number] == each for each in found)}
     return (tuple(found), frozenset(of)) if of else ((), frozenset())

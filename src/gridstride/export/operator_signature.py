@@ -76,7 +76,7 @@ class OperatorSignature:
     @property
     def arrays(self) -> tuple[Parameter, ...]:
         """All, in the kernel's order."""
-        return tuple(each for each in self.problem.parameters if each.shape)
+        return tuple(parameter for parameter in self.problem.parameters if parameter.shape)
 
     @property
     def given(self) -> tuple[Parameter, ...]:
@@ -101,10 +101,14 @@ class OperatorSignature:
     @property
     def numbers(self) -> tuple[tuple[str, str], ...]:
         """Name and dtype of each number that the caller gives: sizes that no tensor tells, and the problem's own."""
-        known = {each.name for each in self.sizes if not each.is_argument}
-        own = [(each.name, each.dtype) for each in self.problem.parameters if not each.shape and each.name not in known]
+        known = {size.name for size in self.sizes if not size.is_argument}
+        own = [
+            (parameter.name, parameter.dtype)
+            for parameter in self.problem.parameters
+            if not parameter.shape and parameter.name not in known
+        ]
         listed = {name for name, _ in own}
-        return (*own, *((each.name, "int64") for each in self.sizes if each.is_argument and each.name not in listed))
+        return (*own, *((size.name, "int64") for size in self.sizes if size.is_argument and size.name not in listed))
 
     def like(self, made: Parameter) -> Parameter | None:
         """A tensor that is given with the shape and dtype of one that is made; it has its axes in front, too."""
@@ -140,9 +144,9 @@ def signature(
     launch = kernel.launch or problem.launch
     if launch is None or kernel.entry is None:
         raise ExportError(f"{kernel.filename} says no `// entry:` and `// grid:`, which its launcher is made from")
-    for each in problem.parameters:
-        if each.dtype not in NUMERIC:
-            raise ExportError(f"{problem.name}: {each.name} is {each.dtype}, which no tensor of PyTorch is")
+    for parameter in problem.parameters:
+        if parameter.dtype not in NUMERIC:
+            raise ExportError(f"{problem.name}: {parameter.name} is {parameter.dtype}, which no tensor of PyTorch is")
     own = elements or (problem.parameters[0].dtype,)
     return OperatorSignature(problem.name, problem, kernel, launch, _sizes(problem), own, of_element)
 
@@ -150,7 +154,7 @@ def signature(
 def _sizes(problem: Problem) -> tuple[Size, ...]:
     """Each size from the first axis that tells it; those in front of a tensor's own axes count as its first."""
     found: dict[str, Size] = {}
-    given = [each for each in problem.parameters if each.shape and each.given]
+    given = [parameter for parameter in problem.parameters if parameter.shape and parameter.given]
     for _ in problem.sizes:  # one may follow from another
         for each in given:
             for number, extent in enumerate(each.shape):
@@ -158,5 +162,7 @@ def _sizes(problem: Problem) -> tuple[Size, ...]:
                 line = solved(extent, size) if size is not None else None
                 if size is not None and line is not None:
                     found[size] = Size(size, each.name, len(each.shape) - number, number == 0 and line == (1, 0), *line)
-    left = {name for each in problem.parameters for extent in each.shape for name in names(extent)} - set(found)
+    left = {name for parameter in problem.parameters for extent in parameter.shape for name in names(extent)} - set(
+        found
+    )
     return (*found.values(), *(Size(name) for name in sorted(left)))

@@ -116,7 +116,7 @@ def _values(what: Package) -> dict[str, Any]:
         "without_gradient_list": table(_without_gradient(what)),
         "written": table({op.name: [each.name for each in op.written] for op in what.ops if op.written}),
         "rounds_up": any("ceil_div(" in line for op in what.ops for line in python_source.fake(op)),
-        "gradient_table": table({each.name: (each.backward, each.of) for each in what.gradients}),
+        "gradient_table": table({gradient.name: (gradient.backward, gradient.of) for gradient in what.gradients}),
         "arch": _ARCHITECTURE if what.needs else "",
         "needs": ".".join(map(str, what.needs)) if what.needs else "",
         "order": table({op.name: _order(op) for op in what.ops}),
@@ -128,7 +128,7 @@ def _values(what: Package) -> dict[str, Any]:
 
 def _without_gradient(what: Package) -> list[str]:
     """Ops through which a gradient could be asked for, and that have none."""
-    have = {each.name for each in what.gradients}
+    have = {gradient.name for gradient in what.gradients}
     return [op.name for op in what.ops if op.has_slopes and not op.written and op.name not in have]
 
 
@@ -142,11 +142,11 @@ def _op_values(op: OperatorSignature) -> dict[str, Any]:
     title = op.problem.title.removesuffix(f", {op.elements[0]}") if op.of_element else op.problem.title
     instances = [
         {
-            "macro": NUMERIC[each].kernel if each else "",
-            "entry": cpp_source.entry(op, each),
-            "namespace": cpp_source.namespace(op, each),
+            "macro": NUMERIC[element].kernel if element else "",
+            "entry": cpp_source.entry(op, element),
+            "namespace": cpp_source.namespace(op, element),
         }
-        for each in elements
+        for element in elements
     ]
     return {
         "name": op.name, "title": title, "headers": headers(op.kernel), "file": _file(op), "entry": op.entry,
@@ -203,7 +203,7 @@ def _small(problem: Problem) -> list[Case]:
 
 
 def _elements(problem: Problem, sizes: Any) -> int:
-    return sum(prod(problem.shape(each, sizes)) for each in problem.parameters)
+    return sum(prod(problem.shape(parameter, sizes)) for parameter in problem.parameters)
 
 
 @functools.cache

@@ -71,22 +71,22 @@ def fake(op: OperatorSignature) -> Iterator[str]:
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
-    return {each.name: word(each.name) for each in op.sizes}
+    return {size.name: word(size.name) for size in op.sizes}
 
 
 def _sizes(op: OperatorSignature) -> Iterator[str]:
-    for each in op.sizes:
-        if each.is_argument:
+    for size in op.sizes:
+        if size.is_argument:
             continue
-        array = word(each.array)
-        if each.leading:
-            axes = len(next(p for p in op.given if p.name == each.array).shape)
+        array = word(size.array)
+        if size.leading:
+            axes = len(next(p for p in op.given if p.name == size.array).shape)
             behind = f"[: {array}.dim() - {axes - 1}]" if axes > 1 else ""
-            yield f"{word(each.name)} = {array}.shape{behind}.numel()"
+            yield f"{word(size.name)} = {array}.shape{behind}.numel()"
         else:
-            less = f" - {each.offset}" if each.offset else ""
-            has = f"({array}.shape[-{each.axis}]{less})" if less else f"{array}.shape[-{each.axis}]"
-            yield f"{word(each.name)} = {has}{f' // {each.scale}' if each.scale != 1 else ''}"
+            less = f" - {size.offset}" if size.offset else ""
+            has = f"({array}.shape[-{size.axis}]{less})" if less else f"{array}.shape[-{size.axis}]"
+            yield f"{word(size.name)} = {has}{f' // {size.scale}' if size.scale != 1 else ''}"
 
 
 def _fake(op: OperatorSignature, each: Parameter) -> str:

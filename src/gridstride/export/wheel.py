@@ -58,7 +58,7 @@ def build(what: Package, folder: Path, torch: Path, compilers: Compilers) -> Pat
     with tempfile.TemporaryDirectory(prefix="gridstride-") as room:
         library = Path(room) / "_C.so"
         sources = [folder / "csrc" / f"{op.name}.cu" for op in what.ops]
-        objects = [Path(room) / f"{each.stem}.o" for each in sources]
+        objects = [Path(room) / f"{source.stem}.o" for source in sources]
         flags = [*architecture_flags(what), _TARGET, "-std=c++17", "-O3", "-Xcompiler", "-fPIC", "-w"]
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
             commands = [

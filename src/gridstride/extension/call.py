@@ -41,7 +41,7 @@ class Call:
         self._inputs, self._written = definition.of(INPUT, IN_PLACE), definition.of(IN_PLACE)
         self._outputs, self._arguments = definition.of(OUTPUT), definition.arguments
         self._numbers = definition.of(ARGUMENT)
-        self._elements = {each.label: each.element for each in definition.parameters}
+        self._elements = {parameter.label: parameter.element for parameter in definition.parameters}
         self._kernels: dict[tuple[torch.dtype, ...], int] = {}  # a cache: which one takes these dtypes
         self._bound: dict[tuple[int, int], BoundKernel] = {}  # a cache: by the kernel's number and the GPU's
         self._said = False
@@ -201,7 +201,7 @@ def torch_dtype(definition: Definition, kernel: int, name: str) -> torch.dtype:
     spelled = definition.dtypes[kernel][name]
     dtype = getattr(torch, spelled or "", None)
     if not isinstance(dtype, torch.dtype):
-        kind = next(each.type for each in definition.parameters if each.label == name)
+        kind = next(parameter.type for parameter in definition.parameters if parameter.label == name)
         raise TypeError(f"{definition.name}: {name} is {kind}, for whose elements PyTorch has no dtype")
     return dtype
 

@@ -64,7 +64,7 @@ class Definition:
     @property
     def schema(self) -> str:
         """PyTorch's declaration of the op, without its name."""
-        types = {each.label: _NUMBERS.get(each.dtype or "", "") for each in self.parameters}
+        types = {parameter.label: _NUMBERS.get(parameter.dtype or "", "") for parameter in self.parameters}
         types |= dict.fromkeys(self.of(INPUT), "Tensor")
         types |= {name: f"Tensor({chr(ord('a') + n)}!)" for n, name in enumerate(self.of(IN_PLACE))}
         given = [f"{types[name]} {name}" for name in self.arguments]
@@ -92,7 +92,7 @@ def define(
     """Check what `gs.torch_op` was given; ValueError or TypeError names the parameter."""
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
     _check_kernels(name, kernels)
-    lists = [each.bound().parameters for each in kernels]
+    lists = [kernel.bound().parameters for kernel in kernels]
     parameters = lists[0]
     _check_names(name, kernels[0], parameters, {"shape": shape, "scalars": scalars, "in_place": in_place,
                                                 "zeroed": zeroed})  # fmt: skip
@@ -118,23 +118,23 @@ def define(
 
 
 def _check_kernels(name: str, kernels: tuple[Kernel, ...]) -> None:
-    if not kernels or any(type(each) is not Kernel for each in kernels):
-        given = ", ".join(type(each).__name__ for each in kernels) or "nothing"
+    if not kernels or any(type(kernel) is not Kernel for kernel in kernels):
+        given = ", ".join(type(kernel).__name__ for kernel in kernels) or "nothing"
         raise TypeError(
             f'{name}: kernel must be a kernel of CUDA C++, module["gelu"], or a list of instances of one for several '
             f"dtypes, not {given}; of a Triton kernel torch.library.triton_op makes an op"
         )
-    first = [each.label for each in kernels[0].bound().parameters]
-    for each in kernels:
-        labels = [parameter.label for parameter in each.bound().parameters]
+    first = [parameter.label for parameter in kernels[0].bound().parameters]
+    for kernel in kernels:
+        labels = [parameter.label for parameter in kernel.bound().parameters]
         if labels != first:
-            raise ValueError(f"{name}: {each.name} takes {', '.join(labels)}, {kernels[0].name} {', '.join(first)}")
+            raise ValueError(f"{name}: {kernel.name} takes {', '.join(labels)}, {kernels[0].name} {', '.join(first)}")
 
 
 def _check_names(
     name: str, kernel: Kernel, parameters: Sequence[KernelParameter], given: Mapping[str, Iterable[str]]
 ) -> None:
-    labels = [each.label for each in parameters]
+    labels = [parameter.label for parameter in parameters]
     if not all(label.isidentifier() for label in labels):
         raise ValueError(f"{name}: {kernel.name} has parameters without names ({', '.join(labels)}): give them names")
     for what, names in given.items():
@@ -148,16 +148,18 @@ def _roles(
     scalars: Mapping[str, Any], in_place: Sequence[str],
 ) -> dict[str, str]:  # fmt: skip
     roles = {}
-    for each in parameters:
-        if each.pointer:
-            roles[each.label] = IN_PLACE if each.label in in_place else INPUT if each.read_only else OUTPUT
-        elif (each.dtype or "") not in _NUMBERS:
-            raise ValueError(f"{name}: {each.label} is {each.type}, which no argument of a PyTorch op can be")
+    for parameter in parameters:
+        if parameter.pointer:
+            roles[parameter.label] = (
+                IN_PLACE if parameter.label in in_place else INPUT if parameter.read_only else OUTPUT
+            )
+        elif (parameter.dtype or "") not in _NUMBERS:
+            raise ValueError(f"{name}: {parameter.label} is {parameter.type}, which no argument of a PyTorch op can be")
     settled = {s for key, spec in specs.items() if roles.get(key) in (INPUT, IN_PLACE) for s in spec.symbols}
-    for each in parameters:
-        follows = each.label in settled or each.label in scalars
-        roles.setdefault(each.label, COMPUTED if follows else ARGUMENT)
-    order = {each.label: roles[each.label] for each in parameters}
+    for parameter in parameters:
+        follows = parameter.label in settled or parameter.label in scalars
+        roles.setdefault(parameter.label, COMPUTED if follows else ARGUMENT)
+    order = {parameter.label: roles[parameter.label] for parameter in parameters}
     wrong = [key for key in in_place if next(p for p in parameters if p.label == key).read_only]
     if wrong:
         raise ValueError(f"{name}: in_place names {wrong[0]}, which the kernel takes as a pointer to const")

@@ -94,7 +94,11 @@ def as_op(backward: Any) -> Any:
 
 def _wants(function: Any) -> tuple[str, ...]:
     op = as_op(function)
-    return tuple(each.name for each in op._schema.arguments) if op else tuple(inspect.signature(function).parameters)
+    return (
+        tuple(argument.name for argument in op._schema.arguments)
+        if op
+        else tuple(inspect.signature(function).parameters)
+    )
 
 
 def _results(function: Any) -> tuple[str, ...]:

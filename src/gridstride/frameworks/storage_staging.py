@@ -26,7 +26,7 @@ class StorageStaging(Staging):
         self.device = device
         self._pointers = {name: _pointer(kernel, name, tensor) for name, tensor in tensors.items()}
         self._storages = {name: _storage(kernel, name, tensor) for name, tensor in tensors.items()}
-        self._starts: list[Any] = [each for each in self._storages.values() if each is not None]
+        self._starts: list[Any] = [storage for storage in self._storages.values() if storage is not None]
         super().__init__(device, self._starts)
 
     def address(self, name: str) -> int:

@@ -38,7 +38,7 @@ class Argument:
 
 def runtime_types(signature: Mapping[str, Any]) -> dict[str, str]:
     """Triton's type by parameter, tuples taken apart, constants left out."""
-    return {each.name: each.type for each in arguments(signature, [_Nested()] * len(signature))}
+    return {argument.name: argument.type for argument in arguments(signature, [_Nested()] * len(signature))}
 
 
 def check_descriptors(kernel: str, signature: Mapping[str, Any], metas: Sequence[Any] | None) -> None:

@@ -83,7 +83,7 @@ def _swapped(order: Sequence[int], given: Sequence[KernelParameter]) -> str:
 
 
 def _roles(signature: Signature) -> list[Wanted]:
-    return [Wanted(each.name, each.role) for each in signature.parameters]
+    return [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]
 
 
 def _declared(parameter: Parameter) -> str:

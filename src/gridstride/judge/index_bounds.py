@@ -77,10 +77,10 @@ class IndexText:
         """The whole number that a name of the text or a product of such names is."""
         factors = [self.expanded(each.strip()).strip("() ") for each in text.split("*")]
         product = 1
-        for each in factors:
-            if not each.isdecimal() or len(each) > 9:
+        for factor in factors:
+            if not factor.isdecimal() or len(factor) > 9:
                 return None
-            product *= int(each)
+            product *= int(factor)
         return product
 
     def quotients(self) -> Iterator[tuple[str, str]]:
@@ -98,7 +98,7 @@ class IndexText:
         factors = re.findall(rf"{index}\s*\*\s*\(*([\w.]+)", said) or re.findall(rf"([\w.]+)\)*\s*\*\s*{index}", said)
         if f"{BLOCK}.{letter}" in factors:
             return BLOCK
-        return next((each for each in factors if each not in self._sizes and "." not in each), "1")
+        return next((factor for factor in factors if factor not in self._sizes and "." not in factor), "1")
 
     def _alias(self, name: str) -> str:
         value = self._values.get(name)
@@ -113,7 +113,7 @@ class IndexText:
         for match in re.finditer(rf"\b{re.escape(name)}(?:\[[^\]]*\])?\s*(?:<(?![<=])|>=)\s*", self._text):
             said = _expression(self._text, match.end(), ";,\n?:&|=")
             names = _NAME.findall(said)
-            if _ARITHMETIC.fullmatch(said) and names and all(each in self._sizes for each in names):
+            if _ARITHMETIC.fullmatch(said) and names and all(name in self._sizes for name in names):
                 return _NAME.sub(lambda each: self._sizes[each[0]], " ".join(said.split()))
         return ""
 

@@ -71,9 +71,12 @@ def _sizes(signature: Signature, own: Sequence[OwnParameter]) -> dict[str, str]:
 def _size_names(signature: Signature) -> set[str]:
     """Numbers of the kernel that shapes are written with."""
     symbols = {
-        word for each in signature.parameters for extent in each.shape for word in re.findall(r"[A-Za-z_]\w*", extent)
+        word
+        for parameter in signature.parameters
+        for extent in parameter.shape
+        for word in re.findall(r"[A-Za-z_]\w*", extent)
     }
-    return symbols & {each.name for each in signature.parameters if each.role == "scalar"}
+    return symbols & {parameter.name for parameter in signature.parameters if parameter.role == "scalar"}
 
 
 def _extents(signature: Signature, axes: Sequence[Axis | None]) -> list[tuple[Axis | None, str]]:
@@ -91,7 +94,7 @@ def _extents(signature: Signature, axes: Sequence[Axis | None]) -> list[tuple[Ax
 
 def _across_and_down(signature: Signature, axes: Sequence[Axis]) -> list[tuple[Axis | None, str]]:
     """Of two axes one counts rows and is held against nothing: the other one's bound says which rows."""
-    output = next(each for each in signature.parameters if each.written)
+    output = next(parameter for parameter in signature.parameters if parameter.written)
     rest = [extent for extent in output.shape if extent not in (axes[0].bound, axes[1].bound)]
     if len(output.shape) != 2 or len(rest) != 1 or any(not axis.bound and axis.step != "1" for axis in axes):
         return []
@@ -100,14 +103,18 @@ def _across_and_down(signature: Signature, axes: Sequence[Axis]) -> list[tuple[A
 
 def _extent_of_rows(signature: Signature) -> str:
     """The first extent of a matrix, which the output has, too; empty where there is none."""
-    rows = {each.shape[0] for each in signature.parameters if len(each.shape) == 2}
-    outputs = {each.shape[0] for each in signature.parameters if each.written and each.shape and len(each.shape) <= 2}
+    rows = {parameter.shape[0] for parameter in signature.parameters if len(parameter.shape) == 2}
+    outputs = {
+        parameter.shape[0]
+        for parameter in signature.parameters
+        if parameter.written and parameter.shape and len(parameter.shape) <= 2
+    }
     return next(iter(outputs)) if len(outputs) == 1 and outputs <= rows else ""
 
 
 def _extent_of_elements(signature: Signature) -> str:
     """All elements of the output; empty where their number is no size."""
-    output = next(each for each in signature.parameters if each.written)
+    output = next(parameter for parameter in signature.parameters if parameter.written)
     known = all(re.search("[A-Za-z]", extent) for extent in output.shape)
     return "*".join(map(_factor, output.shape)) if known else ""
 
@@ -178,8 +185,12 @@ def _function(kernel: KernelFile) -> ast.FunctionDef | None:
 
 def _triton(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) -> list[str]:
     arguments = function.args.args
-    constants = [each.arg for each in arguments if each.annotation and "constexpr" in ast.unparse(each.annotation)]
-    own = [each.arg for each in arguments if each.arg not in constants]
+    constants = [
+        argument.arg
+        for argument in arguments
+        if argument.annotation and "constexpr" in ast.unparse(argument.annotation)
+    ]
+    own = [argument.arg for argument in arguments if argument.arg not in constants]
     text = re.sub(r"\b(?:and|or)\b", "&", ast.unparse(function))
     for at, letter in enumerate("xyz"):
         text = re.sub(rf"\btl\.program_id\((?:axis=)?{at}\)(?:\.to\([\w.]+\))?", f"blockIdx.{letter}", text)
@@ -193,7 +204,7 @@ def _triton(signature: Signature, kernel: KernelFile, function: ast.FunctionDef)
 
 
 def _with_defaults(arguments: Sequence[ast.arg], defaults: Sequence[ast.expr]) -> list[str]:
-    return [each.arg for each in arguments[len(arguments) - len(defaults) :]]
+    return [argument.arg for argument in arguments[len(arguments) - len(defaults) :]]
 
 
 def _programs(signature: Signature, text: IndexText, constants: Sequence[str]) -> list[str]:
@@ -220,14 +231,14 @@ def _by_name(signature: Signature, kernel: str, own: Sequence[str]) -> Mapping[s
 
 def _places(signature: Signature, kernel: str, own: Sequence[str]) -> Sequence[int]:
     try:
-        return match(kernel, own, [Wanted(each.name, each.role) for each in signature.parameters]).order
+        return match(kernel, own, [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]).order
     except ValueError:  # more parameters than the problem's, such as strides
-        names = [each.name for each in signature.parameters]
+        names = [parameter.name for parameter in signature.parameters]
         return [names.index(name) if name in names else 0 for name in own]
 
 
 def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) -> list[str]:
-    own = [each.arg for each in function.args.args]
+    own = [arg.arg for arg in function.args.args]
     text = "\n".join([_loops(function), ast.unparse(function).replace("cuda.", "")])
     text = re.sub(r"\(?(\w+)(?:, (\w+))?\)? = grid\(\d\)", _thread_numbers, text)
     text = re.sub(r"\b(?:and|or)\b", "&", text)
@@ -236,7 +247,10 @@ def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) 
         for at, extent in enumerate(shape):
             text = text.replace(f"{mine}.shape[{at}]", extent)
         text = re.sub(rf"\b{mine}\.size\b|\blen\({mine}\)", "*".join(map(_factor, shape)), text)
-    sizes = {**{each: each for each in _size_names(signature)}, **_by_name(signature, function.name, own)}
+    sizes = {
+        **{size_name: size_name for size_name in _size_names(signature)},
+        **_by_name(signature, function.name, own),
+    }
     return _lines(signature, IndexText(text, sizes), kernel.source)
 
 
@@ -244,9 +258,9 @@ def _loops(function: ast.FunctionDef) -> str:
     """Loops over ranges that begin at the thread's number, as an assignment and a comparison."""
     loops = [each for each in ast.walk(function) if isinstance(each, ast.For) and isinstance(each.iter, ast.Call)]
     ranges = [
-        (ast.unparse(each.target), [ast.unparse(a) for a in each.iter.args])
-        for each in loops
-        if isinstance(each.iter, ast.Call)
+        (ast.unparse(loop.target), [ast.unparse(a) for a in loop.iter.args])
+        for loop in loops
+        if isinstance(loop.iter, ast.Call)
     ]
     lines = [f"{name} = {bounds[0]}\n{name} < {bounds[1]}" for name, bounds in ranges if len(bounds) > 1]
     return "\n".join(lines).replace("cuda.", "")

@@ -242,7 +242,7 @@ def add_samples(path: Path, sampler: Sampler) -> None:
         tail = file.read()
         end = tail.rindex(b"]")
         base = _base(path)
-        events = (json.dumps(_event(each, base), separators=(",", ":")) for each in sampler.samples)
+        events = (json.dumps(_event(sample, base), separators=(",", ":")) for sample in sampler.samples)
         file.seek(at + end)
         file.write("".join(f",\n{event}" for event in events).encode() + b"\n" + tail[end:])
         file.truncate()

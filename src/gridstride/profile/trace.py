@@ -183,7 +183,7 @@ class _Reader:
         types, concrete = args.get("Input type", ()), args.get("Concrete Inputs", ())
         key = f"{dims}{types}{concrete}"
         if key not in self._seen:
-            shapes = tuple(_shape(each) for each in dims)
+            shapes = tuple(_shape(dim) for dim in dims)
             self._seen[key] = Inputs(shapes, tuple(map(str, types)), tuple(map(str, concrete)))
         return self._seen[key]
 
@@ -202,4 +202,4 @@ def _shape(dims: object) -> Dims:
         return ()
     if all(isinstance(extent, int | float) for extent in dims):
         return tuple(map(int, dims))
-    return tuple(_shape(each) for each in dims)
+    return tuple(_shape(dim) for dim in dims)

@@ -75,7 +75,7 @@ def _size(inputs: Inputs, at: int) -> int:
 def _elements(dims: Dims) -> int:
     """Of a tensor, or of all tensors of a list."""
     if dims and isinstance(dims[0], tuple):
-        return sum(prod(each) for each in dims)
+        return sum(prod(dim) for dim in dims)
     return prod(dims)
 
 

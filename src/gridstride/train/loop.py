@@ -145,8 +145,8 @@ class Loop:
         steps, self._unread = self._unread, []
         if not steps:
             return
-        losses = self.trainer.parallel.mean(torch.stack([each.loss for each in steps])).tolist()
-        norms = torch.stack([each.gradient_norm for each in steps]).tolist()
+        losses = self.trainer.parallel.mean(torch.stack([step.loss for step in steps])).tolist()
+        norms = torch.stack([step.gradient_norm for step in steps]).tolist()
         for each, loss, norm in zip(steps, losses, norms, strict=True):
             # with loss scaling an infinite gradient is a matter of course: that step is left out, the scale halved
             if not math.isfinite(loss) or not (math.isfinite(norm) or self.trainer.scaler.is_enabled()):

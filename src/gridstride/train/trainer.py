@@ -102,7 +102,7 @@ class Trainer:
 
     def _loss(self, module: nn.Module, rows: Iterable[Tensor]) -> Tensor:
         with self.precision.autocast():
-            loss: Tensor = module(*(_moved(each, self.device) for each in rows))
+            loss: Tensor = module(*(_moved(row, self.device) for row in rows))
         return loss
 
     def _backward(self, batch: Batch) -> Tensor:

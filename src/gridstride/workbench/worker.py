@@ -96,7 +96,7 @@ class Bench:
         with self._file(day, source) as file:
             self._step(_JUDGING[day.lab.kind])
             verdict = self._judge[1](file)
-        findings = [self._without_folder(each) for each in verdict.findings]
+        findings = [self._without_folder(finding) for finding in verdict.findings]
         return {"verdict": {**verdict.json(), "findings": findings, "chip": verdict.chip},
                 "printed": self._printed.taken()}  # fmt: skip
 
@@ -143,7 +143,7 @@ class Bench:
 def _marked(day: Day, name: str, given: str) -> Mapping[str, Any]:
     from gridstride.course.learner.quiz import AnswerError, mark
 
-    question = next(each for each in day.questions if each.id == name)
+    question = next(question for question in day.questions if question.id == name)
     try:
         return {"marked": mark(day, question, given).json()}
     except AnswerError as error:

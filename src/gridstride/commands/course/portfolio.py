@@ -89,8 +89,8 @@ def _say_what_is_missing(record: Record) -> None:
 
 def _show(record: Record, index: Path, *, as_json: bool) -> None:
     if as_json:
-        passed = [{"day": each.day.number, "title": each.day.title, "file": str(index.parent / each.page),
-                   "source": each.run.source is not None} for each in record.entries]  # fmt: skip
+        passed = [{"day": entry.day.number, "title": entry.day.title, "file": str(index.parent / entry.page),
+                   "source": entry.run.source is not None} for entry in record.entries]  # fmt: skip
         emit({"index": str(index), "days": passed, "written": record.written, "streak": record.streak})
         return
     labs = "1 lab" if len(record.entries) == 1 else f"{len(record.entries)} labs"

@@ -47,7 +47,7 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
 
 def _open_first(asked: Asked, progress: Progress) -> Asked:
     """A quiz that was left goes on where it was left: what nobody has answered, then what was answered wrong."""
-    last = {(each.day, each.question): each.right for each in progress.answers()}
+    last = {(answer.day, answer.question): answer.right for answer in progress.answers()}
     order = {None: 0, False: 1, True: 2}
     return sorted(asked, key=lambda each: order[last.get((each[0].number, each[1].id))])
 
@@ -147,7 +147,7 @@ def _show(console: Console, marked: Marked) -> None:
 def _interview(day: Day, *, as_json: bool) -> bool:
     from gridstride.course.files.markdown import for_terminal
 
-    pairs = [(each.question, for_terminal(each.answer).strip()) for each in day.interviews]
+    pairs = [(interview.question, for_terminal(interview.answer).strip()) for interview in day.interviews]
     if as_json:
         emit({"day": day.number, "interviews": [{"question": q, "answer": a} for q, a in pairs]})
         return True

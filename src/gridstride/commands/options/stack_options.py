@@ -87,7 +87,7 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
         )
         for name, option in COMMAND_OPTIONS.items()
     ]  # fmt: skip
-    own = [each for each in given.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    own = [parameter for parameter in given.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
     first = next(place for place, each in enumerate(own) if each.name == "device")
     own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) if each.name != "model" else each for each in own]
     command.__signature__ = given.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]

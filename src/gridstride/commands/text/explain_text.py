@@ -134,7 +134,11 @@ def _limiter(profile: Profile) -> list[str]:
 
 def _shares(profile: Profile) -> list[str]:
     of = "measured" if profile.measured else "predicted"
-    rows = [(each.name, percent(each.share), f"{each.ms:.3g} ms") for each in profile.resources if each.share > 0.005]
+    rows = [
+        (resource.name, percent(resource.share), f"{resource.ms:.3g} ms")
+        for resource in profile.resources
+        if resource.share > 0.005
+    ]
     return [*aligned(("resource", "of speed of light", "needs alone"), rows), f"shares of the {of} time"]
 
 

@@ -33,7 +33,7 @@ def finding_lines(finding: Finding, source: str) -> list[str]:
 
 def warning_lines(result: RungResult) -> list[str]:
     """What the compiler warned of, each with its source line, a line left free before it."""
-    return [line for each in result.warnings for line in ("", *each.render().splitlines())]
+    return [line for warning in result.warnings for line in ("", *warning.render().splitlines())]
 
 
 def _one_line(message: str) -> str:

@@ -79,7 +79,7 @@ class NumbaOptions:
     def of(cls, function: Any) -> NumbaOptions:
         """Those of what @cuda.jit gave."""
         given = getattr(function, "targetoptions", {})
-        return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})
+        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
 
 def numba_signature(wanted: NumbaFunction) -> Signature:
     """The kernel's PTX parameters as a launch checks them."""
-    parameters = tuple(each for argument in wanted.arguments for each in argument.parameters())
+    parameters = tuple(parameter for argument in wanted.arguments for parameter in argument.parameters())
     return Signature(wanted.name, parameters, (), wanted.place.line)
 
 

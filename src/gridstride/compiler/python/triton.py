@@ -269,7 +269,7 @@ def compiled_code(wanted: TritonFunction, known: Any, ptx: str, ttir: str = "") 
         threads=32 * known.num_warps,
         shared=known.shared,
         scratch=getattr(known, "global_scratch_size", 0),
-        hidden=_parameter_count(ptx) - sum(len(_parameters(*each)) for each in wanted.types.items()),
+        hidden=_parameter_count(ptx) - sum(len(_parameters(*item)) for item in wanted.types.items()),
         boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
         without_other=list(loads_without_other(ttir)),
     )

@@ -48,5 +48,5 @@ def _value(node: ast.expr, text: str, values: Mapping[str, float]) -> float:
             except ZeroDivisionError:
                 raise ValueError(f"{ast.unparse(right)} in {text!r} is 0") from None
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS and arguments:
-            return _FUNCTIONS[name](*(_value(each, text, values) for each in arguments))
+            return _FUNCTIONS[name](*(_value(argument, text, values) for argument in arguments))
     raise ValueError(f"{ast.unparse(node)} in {text!r} is not understood: numbers, names, + - * /, ceil, min, max are")

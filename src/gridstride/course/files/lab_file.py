@@ -93,7 +93,7 @@ def _writing_lab(table: Table, lab: Lab) -> Lab:
     if bool(chips) == bool(kernels):
         given = "both" if chips else "none"
         table.fail(f"the rows of a table are `chips` or [[kernel]]s: there are {given}", "chips" if chips else "kind")
-    if unknown := [each for each in chips if each not in chip_names()]:
+    if unknown := [chip for chip in chips if chip not in chip_names()]:
         table.fail(f"there is no chip {unknown[0]!r}: there are {', '.join(chip_names())}", "chips")
     known = frozenset(of_chip(chips[0])) if chips else value_names()
     columns = tuple(_column(entry, known, bool(kernels)) for entry in table.list("column"))

@@ -39,11 +39,11 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     _check_runs(table, lab)
     sizes = set(lab.runs[0].sizes)
     given = sizes | _of_problem(table, lab)
-    for each in lab.arguments:
-        _check_names(table, "arguments", _fields(table, "arguments", each), given)
+    for argument in lab.arguments:
+        _check_names(table, "arguments", _fields(table, "arguments", argument), given)
     for text in lab.numbers:
-        for each in _fields(table, "numbers", text):
-            _check_names(table, "numbers", names(each), {*sizes, *OF_A_PROGRAM})
+        for field in _fields(table, "numbers", text):
+            _check_names(table, "numbers", names(field), {*sizes, *OF_A_PROGRAM})
     lab = replace(lab, lines=tuple(_line(entry, sizes) for entry in table.list("line", needed=False)))
     lab = replace(lab, in_order=table.take("in_order", bool, False))
     if lab.in_order and any(line.by_kernel for line in lab.lines):
@@ -121,7 +121,7 @@ def _of_problem(table: Table, lab: Lab) -> set[str]:
         return set()
     if set(problem.sizes) != set(lab.runs[0].sizes):
         table.fail(f"the runs' sizes must be those of {problem.name}: {', '.join(problem.sizes)}", "problem")
-    used = {field for each in lab.arguments for field in _fields(table, "arguments", each)}
+    used = {field for argument in lab.arguments for field in _fields(table, "arguments", argument)}
     unused = [p.name for p in problem.parameters if p.shape and p.role != "scratch" and p.name not in used]
     if unused:
         table.fail(

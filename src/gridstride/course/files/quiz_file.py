@@ -20,7 +20,7 @@ def read(file: Path, figures: Mapping[str, Figure]) -> tuple[Question, ...]:
     questions: list[Question] = []
     for entry in entries:
         question = _question(entry, figures)
-        if question.id in {each.id for each in questions}:
+        if question.id in {question.id for question in questions}:
             entry.fail(f"there are two questions {question.id!r}", "id")
         questions.append(question)
     if len(questions) < _LEAST:

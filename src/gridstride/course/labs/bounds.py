@@ -52,7 +52,7 @@ def _count(day: Day, name: str, counts: Mapping[str, float]) -> str:
 
 
 def _findings(day: Day, run: Any) -> Iterator[LabFinding]:
-    bounds = {each.figure: each for each in day.lab.bounds}
+    bounds = {bound.figure: bound for bound in day.lab.bounds}
     for each in out_of_bounds(day, of_run(run)):
         bound = bounds[each.where]
         yield replace(each, line=_worst_line(bound, day.figures[bound.figure].value, run))

@@ -62,7 +62,9 @@ class KernelLab:
         except HeaderError as error:
             finding = LabFinding("launch", error.message, error.line, shown=(str(error),))
             return LabVerdict(self.day.number, (finding,), time.perf_counter() - began)
-        findings = tuple(_finding(each, file) for each in result.findings) or self._beyond_bounds(result.run, file)
+        findings = tuple(_finding(finding, file) for finding in result.findings) or self._beyond_bounds(
+            result.run, file
+        )
         measured = {} if findings else self._measured(result.run)
         return LabVerdict(self.day.number, findings, time.perf_counter() - began, measured, result.cases,
                           source=kernel.source, chip=self.day.lab.chip)  # fmt: skip
@@ -86,7 +88,7 @@ class KernelLab:
         )
         lines = (f"// block: {' '.join(launch.block)}", f"// grid: {' '.join(launch.grid)}")
         place = f", line {line}" if line else ""
-        shown = (f"launch{place}: {message}", *(f"  {each}" for each in lines))
+        shown = (f"launch{place}: {message}", *(f"  {line}" for line in lines))
         return LabFinding("launch", "\n".join((message, *lines)), line, shown=shown)
 
     def _beyond_bounds(self, run: Any, file: Path) -> tuple[LabFinding, ...]:

@@ -22,7 +22,7 @@ def rung_exists(row: KernelRow) -> bool:
     """Whether the problem's ladder has that rung."""
     from gridstride.judge.find import find
 
-    return row.rung in [each.name for each in find(row.problem).rungs()]
+    return row.rung in [rung.name for rung in find(row.problem).rungs()]
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def explained(row: KernelRow) -> tuple[str, dict[str, float]]:
 
     folder = find(row.problem)
     problem = folder.problem
-    kernel = next(each for each in folder.rungs() if each.name == row.rung)
+    kernel = next(rung for rung in folder.rungs() if rung.name == row.rung)
     (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
     subject = build(problem, kernel, VirtualGPU(row.chip))
     run = subject.observed(problem.signature, one.case, one.inputs).run

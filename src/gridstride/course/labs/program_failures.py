@@ -89,7 +89,7 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     said = outcome.stdout + outcome.stderr
     if outcome.ended.status == run.status:
         happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
-    elif not any(each in said for each in words):
+    elif not any(word in said for word in words):
         printed = "the status" if call.startswith(("cublas", "cufft")) else "cudaGetErrorString of the code"
         happened = f"and the program did not say so: print {printed}, {words[0]!r} here"
     else:

@@ -60,7 +60,7 @@ def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
     """A program that did not end by itself."""
     if outcome.stopped:
         kind = "timeout" if "had not ended" in outcome.stopped else "too_much"
-        found = [each for each in outcome.ended.findings if each["kind"] in ("timeout", "deadlock")]
+        found = [finding for finding in outcome.ended.findings if finding["kind"] in ("timeout", "deadlock")]
         if found:
             yield LabFinding(found[0]["kind"], without_more_time(found[0]["message"]), found[0]["line"])
         more = f"; it had printed {outcome.lost:,} bytes more than are kept" if outcome.lost else ""

@@ -40,7 +40,7 @@ from gridstride.programs.timeline.totals import Totals
 if TYPE_CHECKING:
     from gridstride.programs.process.confined import Outcome
 
-_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(each.name for each in fields(Totals))))
+_OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(field.name for field in fields(Totals))))
 
 
 class ProgramLab:
@@ -236,7 +236,7 @@ class ProgramLab:
                 yield from self._all_findings(prompt, self._trials.outcome(prompt))
             yield from map(too_early, late)
             return
-        device = [each for each in outcome.ended.findings if each["kind"] != "leak"]
+        device = [finding for finding in outcome.ended.findings if finding["kind"] != "leak"]
         yield from (found_on_device(each, self._source) for each in device)
         yield from _unlike_expected(trial.run, outcome)
         if outcome.lost and not self.day.lab.lines:
@@ -248,7 +248,7 @@ class ProgramLab:
             yield from wrong_lines(self.day.lab, trial.sizes, outcome)
         if launches := int(outcome.ended.activity.get("unwaited_launches", 0)):
             yield LabFinding("not_waited", not_waited(launches))
-        leaks = [each for each in outcome.ended.findings if each["kind"] == "leak"]
+        leaks = [finding for finding in outcome.ended.findings if finding["kind"] == "leak"]
         if leaks:
             yield LabFinding("leak", left_behind(leaks, left_in_words(outcome.ended.activity)))
 

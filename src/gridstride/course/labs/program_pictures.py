@@ -45,7 +45,7 @@ def page(day: Day, file: Path) -> str:
 def lines(day: Day, file: Path) -> Iterator[str]:
     """What a terminal shows of the heaviest launch; BuildFailed, NothingToShow."""
     launches, called = _observed(day, file)
-    first, whole = launches[0], sum(each.us for each in launches) or 1.0
+    first, whole = launches[0], sum(launch.us for launch in launches) or 1.0
     profile = first.profile
     yield f"Its heaviest kernel in {called}, counted on the virtual GPU ({chip(day.lab.chip).properties.name}):"
     yield (
@@ -72,7 +72,7 @@ def _observed(day: Day, file: Path) -> tuple[list[Launch], str]:
 def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) -> list[Launch]:
     """What the program's process says of its launches, looked at first; NothingToShow."""
     try:
-        found = [_launch(each, chip_name, source, filename) for each in outcome.ended.launches[:MOST]]
+        found = [_launch(launch, chip_name, source, filename) for launch in outcome.ended.launches[:MOST]]
     except checked_words.MalformedError as error:
         raise NothingToShow(f"what the program's process says of its launches is none: {error}") from error
     if found:
@@ -89,7 +89,7 @@ def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str
     shape = LaunchShape(_dim3(grid), _dim3(block), checked_words.whole(shared, 0, _MOST_SHARED))
     run = run_records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
     called = signatures(source).get(run.kernel.partition("<")[0])
-    names = [each.name for each in called.parameters] if called else []
+    names = [parameter.name for parameter in called.parameters] if called else []
     accesses = [_named(each, names) for each in records.accesses_of(words["accesses"])]
     us = float(words["us"])
     if not math.isfinite(us) or us < 0:
@@ -99,7 +99,7 @@ def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str
 
 
 def _dim3(words: Sequence[Any]) -> tuple[int, int, int]:
-    x, y, z = (checked_words.whole(each, 1, _MOST_COUNTED) for each in words)
+    x, y, z = (checked_words.whole(word, 1, _MOST_COUNTED) for word in words)
     return x, y, z
 
 

@@ -186,7 +186,7 @@ def _elements(pieces: Sequence[bytes], kind: str) -> tuple[Array, Array]:
     import numpy as np
 
     size = int(kind[1:])
-    whole = [each if len(each) % size == 0 else b"" for each in pieces]
+    whole = [piece if len(piece) % size == 0 else b"" for piece in pieces]
     return np.frombuffer(b"".join(whole), kind), np.repeat(np.arange(len(whole)), [len(each) // size for each in whole])
 
 

@@ -105,11 +105,11 @@ class Trials:
                     values[name] = repr(float(value))
             for name in (*trial.prepared.inputs, *trial.prepared.expected):
                 values.setdefault(name, str(self.room.data / f"{name}.bin"))
-        return [each.format(**values) for each in self.lab.arguments]
+        return [argument.format(**values) for argument in self.lab.arguments]
 
     def called(self, trial: Trial) -> str:
         """How the program was called, in words that fit a line: its files without their folder."""
-        words = [Path(each).name if each.startswith("/") else each for each in self._arguments(trial)]
+        words = [Path(argument).name if argument.startswith("/") else argument for argument in self._arguments(trial)]
         gpus = f", with {trial.run.gpus} GPUs" if trial.run.gpus > 1 else ""
         memory = f", with {trial.run.memory:,} bytes of device memory" if trial.run.memory else ""
         return f"{' '.join([Path(self.lab.file).stem, *words])}{gpus}{memory}"

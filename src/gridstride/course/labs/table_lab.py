@@ -98,7 +98,7 @@ def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> L
     if abs(given - right) <= column.tolerance * abs(right):
         return None
     # What is right is not told: the slip, or how far off, is enough to find it.
-    slip = next((each for each in column.slips if abs(given / right / each.value - 1) < _SAME), None)
+    slip = next((slip for slip in column.slips if abs(given / right / slip.value - 1) < _SAME), None)
     if not given > 0:  # nor a NaN
         ratio = "it must be above 0"
     elif lab.kernels:  # the ratio would be the answer, and no kernel would have to be looked at for it
@@ -127,9 +127,9 @@ def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
 def _word(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
     """What is wrong in a cell for a word; case does not count."""
     where = f"{row}.{column.name}"
-    word = next((each for each in column.words if each.lower() == str(given).strip().lower()), None)
+    word = next((word for word in column.words if word.lower() == str(given).strip().lower()), None)
     if word is None:
-        known = ", ".join(f'"{each}"' for each in column.words)
+        known = ", ".join(f'"{word}"' for word in column.words)
         return LabFinding("unknown_word", f"{where} is {_short(given)}: one of {known} belongs there", line, where)
     if word == _data(lab, row)[0]:
         return None

@@ -11,7 +11,9 @@ from gridstride.course.lesson import Day
 def predictions(day: Day, progress: Progress) -> dict[str, str]:
     """What the learner said last of each figure, by the figure's name."""
     figures = {question.id: question.figure for question in day.questions if question.figure}
-    return {figures[each.question]: each.given for each in progress.answers(day.number) if each.question in figures}
+    return {
+        figures[answer.question]: answer.given for answer in progress.answers(day.number) if answer.question in figures
+    }
 
 
 def measurement(day: Day, figure: str, value: float, given: str | None) -> str:
@@ -19,6 +21,6 @@ def measurement(day: Day, figure: str, value: float, given: str | None) -> str:
     shown = counted(value, day.figures[figure].unit)
     if given is None:
         return shown
-    question = next(each for each in day.questions if each.figure == figure)
+    question = next(question for question in day.questions if question.figure == figure)
     right = is_near(question, float(given.replace(",", "")), value)
     return f"{shown}; you said {given}, which is {'right' if right else 'not right'}"

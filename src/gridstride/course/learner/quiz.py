@@ -81,7 +81,7 @@ def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked
     right = is_near(question, number, measured)
     figure = day.figures[question.figure]
     how = " from the chip's data" if not figure.run else "" if "modelled" in figure.unit else f" {_MEASURED}"
-    slip = next((each.why for each in question.slips if not right and math.isclose(each.value, number)), "")
+    slip = next((slip.why for slip in question.slips if not right and math.isclose(slip.value, number)), "")
     number_of = counted(measured, figure.unit)
     parts = [f"{number_of}{how}; you said {plain_number(number)}.", slip, question.why.strip()]
     return Marked(day.number, question, given, right, " ".join(part for part in parts if part), measured)

@@ -36,7 +36,7 @@ class DayStanding:
 def standing(day: Day, progress: Progress) -> DayStanding:
     """Of one day."""
     runs = progress.runs(day.number)
-    last = {each.question: each.right for each in progress.answers(day.number)}
+    last = {answer.question: answer.right for answer in progress.answers(day.number)}
     return DayStanding(day, len(runs), any(run.passed for run in runs), progress.hints(day.number),
                        sum(last.values()), len(last), progress.solution_seen_early(day.number))  # fmt: skip
 
@@ -55,7 +55,7 @@ def next_step(so_far: DayStanding) -> str:
 
 def streak(times: Iterable[datetime], today: date) -> int:
     """Days in a row on which something was done, up to today; yesterday's still counts."""
-    active = {each.astimezone().date() for each in times}
+    active = {time.astimezone().date() for time in times}
     last = today if today in active else today - timedelta(days=1)
     count = 0
     while last - timedelta(days=count) in active:
@@ -66,8 +66,8 @@ def streak(times: Iterable[datetime], today: date) -> int:
 def answers_by_question(progress: Progress) -> Answers:
     """When each question was answered, and whether right, oldest first."""
     found: dict[tuple[int, str], list[tuple[datetime, bool]]] = {}
-    for each in progress.answers():
-        found.setdefault((each.day, each.question), []).append((each.at, each.right))
+    for answer in progress.answers():
+        found.setdefault((answer.day, answer.question), []).append((answer.at, answer.right))
     return found
 
 

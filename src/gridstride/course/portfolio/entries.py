@@ -102,7 +102,7 @@ def _measurements(day: Day, run: RunRecord, predictions: dict[str, float]) -> It
             yield Measurement(_words(name), plain_number(value), "")
             continue
         shown = Measurement(_words(name), counted(value, figure.unit), _origin(figure, day), _modelled(figure, day))
-        question = next((each for each in day.questions if each.figure == name), None)
+        question = next((question for question in day.questions if question.figure == name), None)
         if question is None or name not in predictions:
             yield shown
             continue

@@ -55,7 +55,7 @@ def _view(entry: Entry, draw: Draw) -> dict[str, Any]:
         "units": _UNITS[day.lab.kind],
         "chip": _chip(run.chip),
         "opening": opening(day.text),
-        "predicted": any(each.prediction for each in entry.measurements),
+        "predicted": any(measurement.prediction for measurement in entry.measurements),
         "source": highlighted(run.source, day.lab.file) if run.source else [],
         "pictures": draw(entry),
     }

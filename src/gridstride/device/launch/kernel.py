@@ -121,7 +121,7 @@ class Kernel:
         return self._module.again()[self.name]
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{each.type} {each.label}" for each in self.bound().parameters)
+        shown = ", ".join(f"{parameter.type} {parameter.label}" for parameter in self.bound().parameters)
         return f"<kernel {self.name}({shown})>"
 
     def _launcher(self, key: tuple[Any, ...]) -> Callable[..., None]:
@@ -157,12 +157,12 @@ class BoundKernel:
         self.parameters = parameters
         self._name = name
         if isinstance(kernel, Labelled):
-            kernel.labels = tuple(each.label for each in parameters)
-            kernel.elements = tuple(each.element for each in parameters)
-        fields = [parameter_field(name, each, device) for each in parameters]
-        layouts = [each.layout for each in parameters]
-        self._converts = [each.convert for each in fields]
-        self._pack = packer([each.code for each in fields], [e.offset for e in layouts], [e.size for e in layouts])
+            kernel.labels = tuple(parameter.label for parameter in parameters)
+            kernel.elements = tuple(parameter.element for parameter in parameters)
+        fields = [parameter_field(name, parameter, device) for parameter in parameters]
+        layouts = [parameter.layout for parameter in parameters]
+        self._converts = [field.convert for field in fields]
+        self._pack = packer([field.code for field in fields], [e.offset for e in layouts], [e.size for e in layouts])
         self._arrays = [number for number, each in enumerate(parameters) if each.pointer is not False]
         self._written = [number for number in self._arrays if not parameters[number].read_only]
         self._accepted: Shape | None = None  # the last one: launches come in rows of one shape
@@ -242,6 +242,6 @@ class BoundKernel:
         self.kernel.launch(wanted, self._pack(*values), stream)
 
     def _wrong_count(self, given: int) -> LaunchError:
-        wanted = ", ".join(f"{each.type} {each.label}" for each in self.parameters)
+        wanted = ", ".join(f"{parameter.type} {parameter.label}" for parameter in self.parameters)
         takes = f"{len(self.parameters)} arguments ({wanted})" if self.parameters else "no arguments"
         return LaunchError(f"{self._name} takes {takes}, {given} were given")

@@ -23,12 +23,12 @@ class LinkedSource:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = tuple(sources)
-        self.filename = " + ".join(dict.fromkeys(each.filename for each in sources))
+        self.filename = " + ".join(dict.fromkeys(source.filename for source in sources))
 
     @cached_property
     def signatures(self) -> Mapping[str, Signature]:
         """The kernels of all sources."""
-        return {name: s for each in reversed(self.sources) for name, s in each.signatures.items()}
+        return {name: s for source in reversed(self.sources) for name, s in source.signatures.items()}
 
     def unit(self, arch: str, expression: str | None = None) -> Unit:
         """The PTX of each; of the one that has the template, the instance asked for."""
@@ -40,7 +40,7 @@ class LinkedSource:
 
     def spells(self, name: str) -> bool:
         """Whether some text has the name."""
-        return any(_spells(each, name) for each in self.sources)
+        return any(_spells(source, name) for source in self.sources)
 
     def _holder(self, expression: str) -> Source:
         base = split_expression(expression)[0]
@@ -62,9 +62,11 @@ def link(*modules: Module) -> Module:
     """
     if not modules:
         raise TypeError("gs.link takes modules: gs.link(gs.cuda(…), gs.ptx(…))")
-    for each in modules:
-        if not isinstance(each, Module):
-            raise TypeError(f"gs.link takes modules, not {type(each).__name__}: gs.cuda, gs.ptx and gs.numba make them")
-    linked = Module(LinkedSource([s for each in modules for s in each.sources]))
+    for module in modules:
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"gs.link takes modules, not {type(module).__name__}: gs.cuda, gs.ptx and gs.numba make them"
+            )
+    linked = Module(LinkedSource([s for module in modules for s in module.sources]))
     linked.on(choose())
     return linked

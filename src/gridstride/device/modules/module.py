@@ -140,7 +140,9 @@ class Module:
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What the CUDA compiler warned of, template instances with those that were asked for so far."""
-        return tuple(each for source in self.sources if isinstance(source, CudaSource) for each in source.warnings)
+        return tuple(
+            warning for source in self.sources if isinstance(source, CudaSource) for warning in source.warnings
+        )
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -230,8 +232,8 @@ class LoadedSource:
     def listing(self) -> tuple[str, ...]:
         """What there is to ask for: plain kernels, then templates with their parameters."""
         plain = dict.fromkeys(source_name(lowered) or lowered for lowered in self._units[None].kernels)
-        templates = [each for each in self._source.signatures.values() if each.template]
-        return (*plain, *(f"{each.name}<{', '.join(each.template)}>" for each in templates))
+        templates = [signature for signature in self._source.signatures.values() if signature.template]
+        return (*plain, *(f"{template.name}<{', '.join(template.template)}>" for template in templates))
 
     def _locate(self, name: str) -> tuple[str | None, str]:
         """The unit that holds `name`, compiled when it is a new template instance, and the PTX name in it."""

@@ -95,14 +95,14 @@ class NumbaKernel(Kernel):
         return f"<kernel {self.name}({self._shown()})>"
 
     def _shown(self) -> str:
-        return ", ".join(f"{each.spelled} {each.name}" for each in self._module.function.arguments)
+        return ", ".join(f"{argument.spelled} {argument.name}" for argument in self._module.function.arguments)
 
     def _spread(self, args: Sequence[Any]) -> list[Any]:
         wanted = self._module.function.arguments
         if len(args) != len(wanted):
             takes = f"{len(wanted)} arguments ({self._shown()})" if wanted else "no arguments"
             raise LaunchError(f"{self.name} takes {takes}, {len(args)} were given")
-        return [each for a, value in zip(wanted, args, strict=True) for each in _fields(self.name, a, value)]
+        return [field for a, value in zip(wanted, args, strict=True) for field in _fields(self.name, a, value)]
 
 
 def _fields(kernel: str, wanted: NumbaArgument, value: Any) -> Iterator[Any]:

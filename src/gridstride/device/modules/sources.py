@@ -85,29 +85,31 @@ class CudaSource:
 
         compiled = compile_cuda(
             self._code,
-            names=tuple(each for each in expressions if each is not None),
+            names=tuple(expression for expression in expressions if expression is not None),
             arch=arch,
             options=self._options,
             filename=self.filename,
             include_paths=self._include_paths,
         )
-        for each in expressions:
-            lowered = None if each is None else compiled.names[each]
-            self._units[arch, each] = Unit(compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types)
+        for expression in expressions:
+            lowered = None if expression is None else compiled.names[expression]
+            self._units[arch, expression] = Unit(
+                compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types
+            )
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The compiler's, of all that was compiled so far, each once."""
-        return tuple(dict.fromkeys(each for unit in self._units.values() for each in unit.warnings))
+        return tuple(dict.fromkeys(warning for unit in self._units.values() for warning in unit.warnings))
 
     def warn(self) -> None:
         """Hands those that are new to Python's warnings, as of the line outside of this package that led here."""
         from gridstride.compiler import CompileWarning
 
-        for each in self.warnings:
-            if each not in self._warned:
-                self._warned.add(each)
-                warnings.warn(CompileWarning(each), stacklevel=_depth_of_user())
+        for warning in self.warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                warnings.warn(CompileWarning(warning), stacklevel=_depth_of_user())
 
 
 class PtxSource:

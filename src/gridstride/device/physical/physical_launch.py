@@ -52,9 +52,13 @@ class Frame:
     def __init__(self, parameters: Sequence[ParameterLayout]) -> None:
         self._launch = library().cuLaunchKernelEx
         self._config = ctypes.create_string_buffer(_CONFIG.size)
-        self._packed = ctypes.create_string_buffer(max((each.offset + each.size for each in parameters), default=1))
+        self._packed = ctypes.create_string_buffer(
+            max((parameter.offset + parameter.size for parameter in parameters), default=1)
+        )
         base = ctypes.addressof(self._packed)
-        self._table = (ctypes.c_void_p * max(len(parameters), 1))(*(base + each.offset for each in parameters))
+        self._table = (ctypes.c_void_p * max(len(parameters), 1))(
+            *(base + parameter.offset for parameter in parameters)
+        )
         self._addresses = tuple(ctypes.c_void_p(ctypes.addressof(each)) for each in (self._config, self._table))
 
     def launch(self, function: ctypes.c_void_p, shape: Shape, packed: bytes, stream: int, more: Attributes) -> int:

@@ -88,7 +88,7 @@ class Combination:
     @property
     def residues(self) -> tuple[int, ...]:
         """Remainders of `name` by a vector's elements that occur here."""
-        return tuple(sorted({each[self.name] % VECTOR for each in self.members}))
+        return tuple(sorted({member[self.name] % VECTOR for member in self.members}))
 
     def holds(self, case: Case) -> bool:
         """Whether the case is of such sizes."""
@@ -96,7 +96,7 @@ class Combination:
 
     def drawn(self, draw: random.Random, residue: int | None = None) -> dict[str, int]:
         """Sizes that belong here."""
-        fit = [each for each in self.members if residue in (None, each[self.name] % VECTOR)]
+        fit = [member for member in self.members if residue in (None, member[self.name] % VECTOR)]
         return dict(draw.choice(fit))
 
 
@@ -110,7 +110,7 @@ class Decisions:
         free = free_sizes(problem)
         of_launch = {f"{letter}{axis}" for letter in "gb" for axis in range(3)} if launch else set()
         usable = {place for place, name in self._places.items() if name in free} | of_launch
-        self.conditions = tuple(each for each in conditions if each.variables <= usable)
+        self.conditions = tuple(condition for condition in conditions if condition.variables <= usable)
 
     def keep(self, numbers: Collection[int]) -> None:
         """Only these conditions count from now on."""
@@ -119,12 +119,12 @@ class Decisions:
 
     def table(self, rows: Sequence[Sizes], multiprocessors: int | None = None) -> Array:
         """True and false, by row and condition."""
-        asked = frozenset[str]().union(*(each.variables for each in self.conditions))
+        asked = frozenset[str]().union(*(condition.variables for condition in self.conditions))
         values = {each: np.array([row[self._places[each]] for row in rows], np.int64)
                   for each in asked if each in self._places}  # fmt: skip
         if asked - values.keys():
             values |= self._of_launch(rows, multiprocessors)
-        made = [np.broadcast_to(each.true_of(values), len(rows)) for each in self.conditions]
+        made = [np.broadcast_to(condition.true_of(values), len(rows)) for condition in self.conditions]
         return np.stack(made, axis=1) if made else np.zeros((len(rows), 0), bool)
 
     def of(self, case: Case) -> Signature:
@@ -136,7 +136,7 @@ class Decisions:
 
     def _of_launch(self, rows: Sequence[Sizes], multiprocessors: int | None) -> dict[str, Array]:
         shapes = [self._shape({**row, MULTIPROCESSORS: multiprocessors or _SMS}) for row in rows]
-        return {f"{letter}{axis}": np.array([each[index][axis] for each in shapes], np.int64)
+        return {f"{letter}{axis}": np.array([shape[index][axis] for shape in shapes], np.int64)
                 for index, letter in enumerate("gb") for axis in range(3)}  # fmt: skip
 
     def _shape(self, symbols: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -271,7 +271,7 @@ def _of_all_sorts(
     """Sizes small and large, multiples of what sizes are multiples of, and next to the numbers that are compared."""
     free = free_sizes(problem)
     numbers = sorted(
-        {near for each in conditions for value in each.constants for near in (value - 1, value, value + 1)}
+        {near for condition in conditions for value in condition.constants for near in (value - 1, value, value + 1)}
     )
     for _ in range(_TRIED):
         row = {name: _of_some_sort(draw, free[name], _most(problem, name), numbers) for name in free}

@@ -107,7 +107,7 @@ def unchanging(problem: Problem) -> tuple[str, ...]:
     Looked for on the largest public shape, in two cases of each kind of data.
     """
     extents = [*problem.public, problem.largest, problem.observed]
-    same = {n for n in problem.sizes if len({each[n] for each in extents}) < 2}
+    same = {n for n in problem.sizes if len({extent[n] for extent in extents}) < 2}
     left = {p.name for p in problem.parameters if p.role in ("in", "scalar")} - set(problem.sizes)
     shape = _largest(problem)
     first: dict[str, Any] = {}

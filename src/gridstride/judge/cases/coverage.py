@@ -221,7 +221,7 @@ def _powers_of_two(problem: Problem) -> _Rule:
 
 
 def _sized(name: str, members: Array) -> _Rule:
-    wanted = frozenset(int(each) for each in members)
+    wanted = frozenset(int(member) for member in members)
     return lambda case: case.sizes[name] in wanted and not case.offsets
 
 

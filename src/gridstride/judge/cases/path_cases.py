@@ -88,7 +88,7 @@ def _ways(outcomes: Sequence[bytes]) -> Iterator[Array]:
     Runs of another build of the kernel, for another shape of block, count other bits: they agree among themselves.
     """
     found: dict[bytes, Array] = {}
-    for length in sorted({len(each) for each in outcomes}):
+    for length in sorted({len(outcome) for outcome in outcomes}):
         runs = np.array([number for number, each in enumerate(outcomes) if len(each) == length])
         bits = np.unpackbits(np.array([[*outcomes[number]] for number in runs], np.uint8), axis=1)
         for column in np.unique(bits, axis=1).T:

@@ -89,12 +89,12 @@ class SizeCondition:
     @property
     def variables(self) -> frozenset[str]:
         """What it is about: "p2", "g0", "b1"."""
-        return frozenset(each for each in self._tokens if isinstance(each, str) and _VARIABLE.fullmatch(each))
+        return frozenset(token for token in self._tokens if isinstance(token, str) and _VARIABLE.fullmatch(token))
 
     @property
     def constants(self) -> frozenset[int]:
         """Whole numbers that it names."""
-        return frozenset(each for each in self._tokens if isinstance(each, int))
+        return frozenset(token for token in self._tokens if isinstance(token, int))
 
     @property
     def _tokens(self) -> tuple[Token, ...]:
@@ -108,8 +108,8 @@ class SizeCondition:
 
     def moved(self, places: Sequence[int | None]) -> SizeCondition | None:
         """The same by other places: `places[i]` is where argument i stands; None where it stands nowhere."""
-        arguments = {each for each in self.variables if each[0] == "p"}
-        if any(int(each[1:]) >= len(places) or places[int(each[1:])] is None for each in arguments):
+        arguments = {variable for variable in self.variables if variable[0] == "p"}
+        if any(int(argument[1:]) >= len(places) or places[int(argument[1:])] is None for argument in arguments):
             return None
 
         def elsewhere(expression: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -240,9 +240,9 @@ def _value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token
 # -- what an expression comes to ---------------------------------------------------------------------------------------
 def _is_expression(tokens: tuple[Token, ...]) -> bool:
     depth = 0
-    for each in tokens:
-        name, _, kind = each.partition(".") if isinstance(each, str) else ("", "", "")
-        if isinstance(each, int) or _VARIABLE.fullmatch(each):
+    for token in tokens:
+        name, _, kind = token.partition(".") if isinstance(token, str) else ("", "", "")
+        if isinstance(token, int) or _VARIABLE.fullmatch(token):
             depth += 1
         elif kind not in _TYPES or (name not in _BINARY and name not in _UNARY):
             return False

@@ -117,7 +117,7 @@ class AccessProbes:
     """
 
     def __init__(self, parsed: Module, kernel: str, grid: Dim3, wanted: Collection[int] | None) -> None:
-        known = [each for each in probe.sites(parsed, kernel) if wanted is None or each.line in wanted]
+        known = [site for site in probe.sites(parsed, kernel) if wanted is None or site.line in wanted]
         self.sites = known[:_MOST_SITES]
         self.numbers = {site.number: index for index, site in enumerate(self.sites)}
         self.size = max(1, len(self.sites)) * _LANES * 8

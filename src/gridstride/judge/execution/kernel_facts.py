@@ -60,7 +60,7 @@ class KernelFacts:
         float_index = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
         conditions = size_conditions(ptx)
         if places is not None:
-            conditions = tuple(own for each in conditions if (own := each.moved(places)))
+            conditions = tuple(own for condition in conditions if (own := condition.moved(places)))
         atomics, narrow = bool(_ATOMIC.search(ptx)), bool(_NARROW.search(ptx))
         return KernelFacts(
             float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,

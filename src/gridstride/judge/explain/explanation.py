@@ -85,7 +85,7 @@ class Profile:
             return {**counted, **nothing, "advice": [], "ladder": [rung.json() for rung in self.rungs]}
         return {
             **counted, "predicted_ms": self.predicted.ms, "limiter": self.limiter,
-            "parts": dict(self.predicted.parts), "speed_of_light": [each.json() for each in self.resources],
+            "parts": dict(self.predicted.parts), "speed_of_light": [resource.json() for resource in self.resources],
             "roofline": self.rooflines.json(),
             "advice": [each.json() for each in self.advice], "ladder": [rung.json() for rung in self.rungs],
             "nearest_rung": self.nearest.name if self.nearest else None,

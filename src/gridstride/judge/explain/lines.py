@@ -56,7 +56,7 @@ def lines(at: AtSize, source: str, filename: str) -> tuple[Line, ...]:
     own = [c for c in at.counters.lines if c.line and Path(c.file or "").name == Path(filename).name]
     if not own:
         return ()
-    busy = [_busy(each, at) for each in at.counters.lines]
+    busy = [_busy(line, at) for line in at.counters.lines]
     weights = _weights(at)
     totals = {part: sum(each.get(part, 0.0) for each in busy) for part in weights}
     text = source.splitlines()

@@ -153,9 +153,9 @@ def heated(shown: Sequence[SourceLine], known: Sequence[Line], sampled: Mapping[
 
 def _limits(profile: Profile) -> Markup:
     rows = [
-        Bar(each.name, each.share, f"{each.ms:.3g} ms alone", strong=each.name == profile.limiter)
-        for each in profile.resources
-        if each.share > LEAST_SHARE
+        Bar(resource.name, resource.share, f"{resource.ms:.3g} ms alone", strong=resource.name == profile.limiter)
+        for resource in profile.resources
+        if resource.share > LEAST_SHARE
     ]
     return fitting(lambda width: bars("Share of speed of light of each part of the chip", rows, width))
 

@@ -30,8 +30,8 @@ def render(program: Program, launches: Sequence[Launch], *, command: str, date: 
     """The page; `launches` come with the heaviest first."""
     page = templates().get_template("launches.html.j2")
     moment = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
-    whole = sum(each.us for each in launches) or 1.0
-    shown = [_view(program, each, each.us / whole) for each in launches]
+    whole = sum(launch.us for launch in launches) or 1.0
+    shown = [_view(program, launch, launch.us / whole) for launch in launches]
     return plain(page.render(program=program, launches=shown, command=command, date=moment))
 
 
@@ -39,7 +39,7 @@ def _view(program: Program, launch: Launch, share: float) -> dict[str, Any]:
     profile = launch.profile
     own = _near(source_lines(program.source), [line.number for line in profile.lines])
     figures = launch_figures(profile, launch.kernel)
-    busy = any(each.share > LEAST_SHARE for each in profile.resources)
+    busy = any(resource.share > LEAST_SHARE for resource in profile.resources)
     return {**figures, "level": 3, "launch": launch, "busy": busy, "share": share, "profile": profile, "measured": None,
             "rows": heated(own, profile.lines, {})}  # fmt: skip
 

@@ -181,8 +181,8 @@ def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
         for result in ladder.results
     ]
     # A twin's accesses are Triton's or Numba's to choose: no picture says whose line they are of.
-    twins = [_rung(ladder, each.file, each.result, "", cells(ladder, each.result, unit, speed), pictured=False)
-             for each in ladder.twins]  # fmt: skip
+    twins = [_rung(ladder, twin.file, twin.result, "", cells(ladder, twin.result, unit, speed), pictured=False)
+             for twin in ladder.twins]  # fmt: skip
     return [*rungs, *twins]
 
 

@@ -54,7 +54,7 @@ def roofline(
 ) -> Markup:
     """The picture. `peak` in operations per second; `at_best` the intensity if every byte moved only once."""
     axes = _axes(points, ceilings, peak, at_best, width)
-    parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, each, peak) for each in ceilings)]
+    parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, ceiling, peak) for ceiling in ceilings)]
     if at_best is not None:
         parts.append(_best(axes, at_best))
     return drawing(width, axes.y.start + _BOTTOM, _told(points), *parts, _points(axes, points))
@@ -70,7 +70,9 @@ def _axes(
 ) -> _Axes:
     left, right, height = (_LEFT, _RIGHT, _HEIGHT) if width == WIDE else (_NARROW_LEFT, _NARROW_RIGHT, _NARROW_HEIGHT)
     across = [point.intensity for point in points] + ([at_best] if at_best else [])
-    across += [peak / each.bytes_per_s for each in ceilings]  # where each meets the peak: a roof needs its corners
+    across += [
+        peak / ceiling.bytes_per_s for ceiling in ceilings
+    ]  # where each meets the peak: a roof needs its corners
     up = [point.flops_per_s for point in points]
     x = LogScale(min(across) / 3, max(across) * 3, left, width - right)
     y = LogScale(min([*up, peak / 10]) / 5, peak * 2, height - _BOTTOM, _TOP)
@@ -97,7 +99,7 @@ def _grid(axes: _Axes) -> Markup:
 
 
 def _peak(axes: _Axes, ceilings: Sequence[Ceiling], peak: float) -> Markup:
-    fastest = max((each.bytes_per_s for each in ceilings), default=peak)
+    fastest = max((ceiling.bytes_per_s for ceiling in ceilings), default=peak)
     start = min(max(peak / fastest, axes.x.low), axes.x.high)
     x, y, right = axes.x(start), axes.y(peak), axes.x.end
     # From the corner on; where that leaves no room, up to the edge.

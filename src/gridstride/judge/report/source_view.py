@@ -83,7 +83,7 @@ def prose(source: str) -> list[tuple[str, str]]:
         if not line or _PARAGRAPH.match(line) or _HEADER_LINE.match(line):
             paragraphs.append([])
         paragraphs[-1].append(line)
-    joined = [" ".join(each).strip() for each in paragraphs]
+    joined = [" ".join(paragraph).strip() for paragraph in paragraphs]
     return [_named(text) for text in joined if text and not _HEADER_LINE.match(text)]
 
 

@@ -119,7 +119,7 @@ def _check_language(fields: Mapping[str, Field], language: str, filename: str) -
 def _entry(source: str, filename: str, given: Field | None) -> str:
     if given is None:
         return _only_kernel(source, filename)
-    names = [each.name for each in _functions(source)]
+    names = [function.name for function in _functions(source)]
     assigned = re.search(rf"^\s*{re.escape(given.value)}\s*=", source, re.MULTILINE)
     if names and given.value not in names and not assigned:
         near = difflib.get_close_matches(given.value, names, n=1)
@@ -155,7 +155,9 @@ def _only_kernel(source: str, filename: str) -> str:
         raise HeaderError(filename, error.lineno or 1, f"this is no Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError):
         functions = []
-    kernels = [each for each in functions if any(_makes_a_kernel(ast.unparse(d)) for d in each.decorator_list)]
+    kernels = [
+        function for function in functions if any(_makes_a_kernel(ast.unparse(d)) for d in function.decorator_list)
+    ]
     if not kernels and len(functions) == 1:
         return functions[0].name
     used = {

@@ -56,8 +56,8 @@ def case_of(words: Mapping[str, Any]) -> Case:
 
 def facts_words(facts: KernelFacts) -> dict[str, Any]:
     """What is known of a kernel once it is built."""
-    warnings = [warning_words(each) for each in facts.warnings]
-    divided = [[each.line, each.kind, each.takes, each.instructions] for each in facts.divisions]
+    warnings = [warning_words(warning) for warning in facts.warnings]
+    divided = [[division.line, division.kind, division.takes, division.instructions] for division in facts.divisions]
     return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "keeps": facts.keeps,
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
@@ -86,7 +86,7 @@ def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondit
 
 
 def _tokens(words: Any) -> tuple[int | str, ...]:
-    return tuple(each if isinstance(each, str) else whole(each, -(2**63), 2**64) for each in words[:MOST_TOKENS])
+    return tuple(word if isinstance(word, str) else whole(word, -(2**63), 2**64) for word in words[:MOST_TOKENS])
 
 
 def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
@@ -99,7 +99,7 @@ def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
 @strict
 def notes_of(words: Any) -> tuple[str, ...]:
     """What was taken for granted."""
-    return tuple(text(each, _LONGEST_NOTE) for each in words[:_MOST_NOTES])
+    return tuple(text(word, _LONGEST_NOTE) for word in words[:_MOST_NOTES])
 
 
 def signature_words(signature: Signature) -> list[Any]:
@@ -175,7 +175,7 @@ def findings_of(words: Any) -> tuple[Finding, ...]:
     """The findings."""
     if not isinstance(words, list):
         raise MalformedError("findings that are no list")
-    return tuple(_finding(each) for each in words[:_MOST_FINDINGS])
+    return tuple(_finding(word) for word in words[:_MOST_FINDINGS])
 
 
 def _finding(words: Mapping[str, Any]) -> Finding:
@@ -214,7 +214,7 @@ def access_words(access: WarpAccess) -> dict[str, Any]:
 @strict
 def accesses_of(words: Any) -> tuple[WarpAccess, ...]:
     """What a warp touches."""
-    return tuple(_access(each) for each in words[:_MOST_ACCESSES])
+    return tuple(_access(word) for word in words[:_MOST_ACCESSES])
 
 
 def _access(words: Mapping[str, Any]) -> WarpAccess:
@@ -234,7 +234,7 @@ def step_words(step: Step) -> dict[str, Any]:
 @strict
 def steps_of(words: Any) -> tuple[Step, ...]:
     """A warp's way."""
-    return tuple(_step(each) for each in words[:MOST_STEPS])
+    return tuple(_step(word) for word in words[:MOST_STEPS])
 
 
 def _step(words: Mapping[str, Any]) -> Step:
@@ -245,5 +245,5 @@ def _step(words: Mapping[str, Any]) -> Step:
 
 
 def _dim3(words: Any) -> tuple[int, int, int]:
-    x, y, z = (whole(each, 0, _MOST_THREADS) for each in words)
+    x, y, z = (whole(word, 0, _MOST_THREADS) for word in words)
     return x, y, z

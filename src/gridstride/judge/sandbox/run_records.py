@@ -25,7 +25,7 @@ _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
 def run_words(run: Run, kernel: Any) -> dict[str, Any]:
     """An observed run without its findings. Registers are estimated: ptxas is another program, which may not start."""
     counters = run.counters
-    own = {**_line_words(counters), "lines": [_line_words(each) for each in counters.lines]}
+    own = {**_line_words(counters), "lines": [_line_words(line) for line in counters.lines]}
     own |= {name: getattr(counters, name) for name in ("sampled", "chain", *_BYTES)}
     entry = kernel.module.parsed.functions[kernel.name]
     heap = asdict(run.heap) if run.heap is not None else None
@@ -52,7 +52,7 @@ def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findi
 def _heap(words: Any) -> HeapUse | None:
     if words is None:
         return None
-    return HeapUse(**{each.name: whole(words[each.name], 0, _MOST_COUNTED) for each in fields(HeapUse)})
+    return HeapUse(**{field.name: whole(words[field.name], 0, _MOST_COUNTED) for field in fields(HeapUse)})
 
 
 _BYTES = ("read_bytes", "written_bytes", "atomic_bytes")

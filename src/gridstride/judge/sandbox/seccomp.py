@@ -51,7 +51,9 @@ def available() -> bool:
 
 def lock() -> None:
     """Put the calling thread, and all that it starts, under the filter; OSError where the kernel refuses."""
-    program = b"".join(struct.pack("HBBI", *each) for each in instructions(os.getpid(), platform.machine()))
+    program = b"".join(
+        struct.pack("HBBI", *instruction) for instruction in instructions(os.getpid(), platform.machine())
+    )
     text = ctypes.create_string_buffer(program, len(program))
 
     class _Program(ctypes.Structure):

@@ -39,7 +39,7 @@ class Bounds:
 def packed(message: Message) -> bytes:
     """The message as bytes."""
     text = json.dumps(message.words).encode()
-    sizes = b"".join(_SIZE.pack(len(each)) for each in message.buffers)
+    sizes = b"".join(_SIZE.pack(len(buffer)) for buffer in message.buffers)
     return b"".join((_HEAD.pack(len(text), len(message.buffers)), sizes, text, *message.buffers))
 
 

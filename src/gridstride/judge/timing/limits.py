@@ -36,7 +36,9 @@ class Rates:
         """
         clocks = chip.clock_mhz * 1e3 * chip.multiprocessors
         per_clock: float = _FP32_LANES.get(chip.compute_capability, 128)
-        if problem is not None and any(each.given and each.dtype in _SHORT for each in problem.parameters):
+        if problem is not None and any(
+            parameter.given and parameter.dtype in _SHORT for parameter in problem.parameters
+        ):
             per_clock = _tensor_rate(chip.compute_capability)
         return Rates(
             flops=2 * per_clock * clocks,

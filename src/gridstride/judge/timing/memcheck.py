@@ -89,6 +89,6 @@ def _fault(text: str) -> Finding:
     message = f"{match[2]} of {match[3]} bytes of {match[1]} memory {where}, at the timed size ({NAME})"
     place = None
     if thread:
-        numbers = [int(each) for each in thread.groups()]
+        numbers = [int(group) for group in thread.groups()]
         place = {"block": (*numbers[3:],), "thread": (*numbers[:3],)}
     return Finding(kind, message, int(line[1]) if line else None, place)

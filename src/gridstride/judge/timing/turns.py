@@ -122,4 +122,4 @@ class JudgedKernel:
 
     def _sampled(self, buffers: Buffers, name: str, answer: Answer) -> bool:
         pieces = self._draw.sample(answer.pieces, min(_PIECES, len(answer.pieces)))
-        return not any(deviation(buffers.part(name, each.place), each.expected)[0].any() for each in pieces)
+        return not any(deviation(buffers.part(name, piece.place), piece.expected)[0].any() for piece in pieces)

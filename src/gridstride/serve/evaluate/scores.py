@@ -90,7 +90,7 @@ def accuracy(model: Model, questions: Sequence[Question], *, longest: int, note:
             lengths.append(min(length, longest - 1))
     sums = [0.0] * len(prompts)
     for done, (number, scores) in enumerate(model.scores(prompts), 1):
-        sums[number] = math.fsum(each.own for each in scores[len(scores) - lengths[number] :])
+        sums[number] = math.fsum(score.own for score in scores[len(scores) - lengths[number] :])
         note(done, len(prompts))
     plain, per_byte = [], []
     first = 0

@@ -38,8 +38,8 @@ def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int, prefix: Pr
     offsets = [*itertools.accumulate(map(len, tokens), initial=offset)][: len(tokens)]
     return {
         "tokens": tokens,
-        "token_logprobs": [*prefix.own, *(_finite(each.own) for each in piece.logprobs)],
-        "top_logprobs": [*prefix.top, *(_top(tokenizer, each) for each in piece.logprobs)],
+        "token_logprobs": [*prefix.own, *(_finite(logprob.own) for logprob in piece.logprobs)],
+        "top_logprobs": [*prefix.top, *(_top(tokenizer, logprob) for logprob in piece.logprobs)],
         "text_offset": offsets,
     }
 
@@ -71,7 +71,7 @@ def of_prompt_by_id(
 
 def mean(logprobs: Sequence[TokenLogprobs]) -> float:
     """Of a sequence's tokens, by which `best_of` chooses."""
-    return sum(each.own for each in logprobs) / max(len(logprobs), 1)
+    return sum(logprob.own for logprob in logprobs) / max(len(logprobs), 1)
 
 
 def token_text(tokenizer: Tokenizer, token: int) -> str:

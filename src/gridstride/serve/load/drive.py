@@ -62,5 +62,5 @@ class _Run:
         if self._on_end is not None:
             self._on_end(len(self.records), self._total)
         if self._failed >= min(_GONE_AFTER, self._total):
-            good = sum(each.ok for each in self.records)
+            good = sum(record.ok for record in self.records)
             raise ServerGone(f"{self._server.url} is gone: {self._failed} connections failed, after {good} answers")

@@ -34,7 +34,7 @@ def fastest(
     calls, began = 1, 0.0
     for turn in range(-1, _ROUNDS):  # the first turn loads and compiles, and says how long a call takes
         if turn == 0:
-            calls = max(1, round(_LEAST / max(min(each[0] for each in trials.values()), 1e-6)))
+            calls = max(1, round(_LEAST / max(min(trial[0] for trial in trials.values()), 1e-6)))
             trials, began = {count: [] for count in counts}, clock()
         for count in counts if turn % 2 else reversed(counts):
             use(count)

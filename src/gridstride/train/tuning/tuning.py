@@ -219,7 +219,7 @@ class Preferences(Tuning):
     def judged(self, objective: nn.Module) -> dict[str, float]:
         """How often the chosen answer of a held-out pair has gained more than the rejected one, and by how much."""
         device = objective.decoder.embed_tokens.weight.device
-        batches = [[each.to(device) for each in batch.tensors] for batch in self.validation(most=None)]
+        batches = [[tensor.to(device) for tensor in batch.tensors] for batch in self.validation(most=None)]
         margins = torch.cat([objective.margins(*tensors) for tensors in batches])
         return {"preferred": float((margins > 0).double().mean()), "margin": float(margins.double().mean())}
 

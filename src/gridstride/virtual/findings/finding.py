@@ -56,7 +56,7 @@ class KernelFault(OneMessage, RuntimeError):
     def __init__(self, findings: tuple[KernelFinding, ...], source: str | None = None) -> None:
         self.findings, self.source = findings, source
         super().__init__("\n".join(map(str, findings)))
-        for place in dict.fromkeys((each.file, each.line) for each in findings):
+        for place in dict.fromkeys((finding.file, finding.line) for finding in findings):
             shown = excerpt(*place, source)
             if shown is not None:
                 self.add_note(shown)

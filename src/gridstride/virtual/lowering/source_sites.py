@@ -53,9 +53,9 @@ class SourceLines:
         name = function.name
         if name not in self._before:
             latest, known = None, {}
-            for each in function.instructions:
-                latest = self._authored(each.loc) or latest
-                known[each.ptx_line] = latest
+            for instruction in function.instructions:
+                latest = self._authored(instruction.loc) or latest
+                known[instruction.ptx_line] = latest
             self._before[name] = known
         return self._before[name].get(ins.ptx_line)
 

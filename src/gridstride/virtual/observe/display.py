@@ -35,7 +35,7 @@ def html(run: Run) -> str:
     """The run for a notebook: the same table, each line shaded by its share of the instructions."""
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
-    findings = "".join(f"<li>{escaping.escape(each)}</li>" for each in _findings(run))
+    findings = "".join(f"<li>{escaping.escape(finding)}</li>" for finding in _findings(run))
     said = "<br>".join(
         map(
             escaping.escape,
@@ -142,7 +142,7 @@ def _title(run: Run) -> str:
 
 def _dims(dims: Sequence[int]) -> str:
     used = max((index for index, each in enumerate(dims) if each > 1), default=0) + 1
-    return "×".join(str(each) for each in dims[:used])
+    return "×".join(str(dim) for dim in dims[:used])
 
 
 def _totals(run: Run) -> str:

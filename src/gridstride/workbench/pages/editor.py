@@ -75,9 +75,9 @@ class Editor:
         """Colour the lines of the findings, which say what is wrong under the pointer."""
         count = self.text.count("\n") + 1
         lines: dict[int, list[str]] = {}
-        for each in findings:
-            if each["line"] and each["line"] <= count:
-                lines.setdefault(each["line"], []).append(each["message"])
+        for finding in findings:
+            if finding["line"] and finding["line"] <= count:
+                lines.setdefault(finding["line"], []).append(finding["message"])
         self._editor.decorations = [{"kind": "line", "line": line, "class": "found-line"} for line in lines]
         self._editor.line_tooltips = {line: "\n\n".join(messages) for line, messages in lines.items()}
 

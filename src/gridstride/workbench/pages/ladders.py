@@ -48,7 +48,7 @@ def ladder_rows() -> list[LadderRow]:
     rows = []
     for name in problem_names():
         folder, times = find(name), recorded(name)
-        measured = [each.measured_ms for each in times.rungs.values() if each.measured_ms] if times else []
+        measured = [rung.measured_ms for rung in times.rungs.values() if rung.measured_ms] if times else []
         share = times.limit_ms / min(measured) if times and measured else None
         rows.append(LadderRow(name, folder.problem.title, len(folder.rungs()), share))
     return rows

@@ -31,7 +31,7 @@ class Lesson:
 def read(progress: Progress, word: str) -> Lesson:
     """From the course and the learner's record; NoSuchDay, LessonError."""
     day = read_day(day_number(word))
-    last = {(each.day, each.question): each for each in progress.answers()}
+    last = {(answer.day, answer.question): answer for answer in progress.answers()}
     asked = tuple(asked_with(day, readable_days()[0], progress, datetime.now(UTC)))
     return Lesson(day, standing(day, progress), asked, last)
 
@@ -70,8 +70,8 @@ def _needs(day: Day) -> None:
 
 def _interviews(day: Day) -> None:
     ui.html("<h2>As an interviewer asks it</h2>", sanitize=False)
-    for each in day.interviews:
+    for interview in day.interviews:
         with ui.element("details").classes("interview"):
             with ui.element("summary"):
-                ui.label(each.question)
-            Sentences(each.answer)
+                ui.label(interview.question)
+            Sentences(interview.answer)

@@ -156,11 +156,11 @@ def message(events: Sequence[Event]) -> dict[str, Any]:
 
 def arguments(events: Sequence[Event], begun: CallBegun) -> str:
     """All of one call's."""
-    return "".join(each.text for each in events if isinstance(each, Arguments) and each.index == begun.index)
+    return "".join(event.text for event in events if isinstance(event, Arguments) and event.index == begun.index)
 
 
 def _joined(events: Sequence[Event], kind: type[Said] | type[Thought]) -> str:
-    return "".join(each.text for each in events if isinstance(each, kind))
+    return "".join(event.text for event in events if isinstance(event, kind))
 
 
 def _delta(event: Event) -> dict[str, Any]:

@@ -44,9 +44,9 @@ def needed(batch: Batch) -> Size:
 
 def recorded(needed: Size, tokens: Sequence[int]) -> Size | None:
     """The smallest size to be recorded that has room; None where there is none."""
-    for each in tokens[bisect.bisect_left(tokens, needed.tokens) :]:
-        size = sized(each, keys=needed.keys)
-        if needed.sequences <= size.sequences and size.keys <= max(MOST_KEYS, each):
+    for token in tokens[bisect.bisect_left(tokens, needed.tokens) :]:
+        size = sized(token, keys=needed.keys)
+        if needed.sequences <= size.sequences and size.keys <= max(MOST_KEYS, token):
             return size
     return None
 

@@ -106,7 +106,7 @@ class Touched:
         """
         self._clear, self.bytes = not stopped, 0
         self.spans = [
-            each for way, map_ in zip(WAYS, self._maps, strict=True) for each in self._spans(way, map_, scale)
+            span for way, map_ in zip(WAYS, self._maps, strict=True) for span in self._spans(way, map_, scale)
         ]
         self.cuts = []
         return tuple(self._of(map_, scale) for map_ in self._maps)
