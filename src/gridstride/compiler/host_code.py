@@ -70,8 +70,8 @@ def _in_our_words(diagnostic: Diagnostic) -> Diagnostic:
 
 def explain_host_use(diagnostic: Diagnostic, taken_out: Mapping[str, str]) -> Diagnostic:
     """An error about a name that was taken out, with where that stands and what would make it device code."""
-    found = _USED.search(diagnostic.message)
-    name = next((group for group in found.groups() if group), "") if found else ""
+    match = _USED.search(diagnostic.message)
+    name = next((group for group in match.groups() if group), "") if match else ""
     if name not in taken_out:
         return diagnostic
     where = taken_out[name]

@@ -257,20 +257,20 @@ class _Reader:
 
     def _index(self, letter: str) -> int:
         """0 for T_, n + 1 for Tn_, n in base 36 for S."""
-        found = re.compile(rf"{letter}([0-9A-Z]*)_").match(self._text, self._at)
-        if found is None:
+        match = re.compile(rf"{letter}([0-9A-Z]*)_").match(self._text, self._at)
+        if match is None:
             raise _UnreadableError
-        self._at = found.end()
-        return int(found[1], 36 if letter == "S" else 10) + 1 if found[1] else 0
+        self._at = match.end()
+        return int(match[1], 36 if letter == "S" else 10) + 1 if match[1] else 0
 
     def _source_name(self) -> str:
         if self._next() == "L":
             self._at += 1
-        found = re.compile(r"\d+").match(self._text, self._at)
-        if found is None:
+        match = re.compile(r"\d+").match(self._text, self._at)
+        if match is None:
             raise _UnreadableError
-        self._at = found.end() + int(found[0])
-        return self._text[found.end() : self._at]
+        self._at = match.end() + int(match[0])
+        return self._text[match.end() : self._at]
 
     def _std(self) -> bool:
         if not self._text.startswith("St", self._at):

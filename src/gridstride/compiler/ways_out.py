@@ -132,5 +132,5 @@ def _about_a_name(name: str) -> str:
 
 def _scope(diagnostic: Diagnostic) -> str:
     """The word before the :: that the message is about."""
-    found = re.match(r"\w+", diagnostic.source_line[max(diagnostic.column - 1, 0) :])
-    return found[0] if found else ""
+    match = re.match(r"\w+", diagnostic.source_line[max(diagnostic.column - 1, 0) :])
+    return match[0] if match else ""

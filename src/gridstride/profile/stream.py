@@ -51,13 +51,13 @@ class Events:
         if start == "[":  # the format's other form: the events alone
             self._at = self._text.index("[") + 1
             return ""
-        found = _EVENTS.search(self._text)
-        while start == "{" and not found and len(self._text) < _LARGEST and self._more():
-            found = _EVENTS.search(self._text)
-        if start != "{" or not found:
+        match = _EVENTS.search(self._text)
+        while start == "{" and not match and len(self._text) < _LARGEST and self._more():
+            match = _EVENTS.search(self._text)
+        if start != "{" or not match:
             raise TraceError(f'{self.path} is no Chrome trace: there is no "traceEvents" in it')
-        self._at = found.end()
-        return self._text[: found.end()]
+        self._at = match.end()
+        return self._text[: match.end()]
 
     def _events(self) -> Iterator[dict[str, Any]]:
         number = 0

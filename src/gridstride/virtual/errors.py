@@ -38,9 +38,9 @@ def variable_name(name: str) -> str:
 
 def source_name(name: str) -> str:
     """The name that the source gives a kernel, where the PTX has a mangled one: `_Z5saxpyifPKfPf` is saxpy."""
-    found = re.match(r"_ZN?\d", name)
+    match = re.match(r"_ZN?\d", name)
     parts, at = [], 3 if name.startswith("_ZN") else 2
-    while found and (length := re.match(r"\d+", name[at:])):
+    while match and (length := re.match(r"\d+", name[at:])):
         start = at + length.end()
         at = start + int(length[0])
         parts.append(name[start:at])

@@ -133,8 +133,8 @@ def triton_signature(wanted: TritonFunction, hidden: int) -> Signature:
 
 def descriptor(spelled: str) -> tuple[str, int] | None:
     """(NumPy dtype, dimensions) of a "tensordesc<fp16[64, 32]>", None for other types."""
-    found = _DESCRIPTOR.fullmatch(spelled)
-    return (_DTYPES.get(found[1], ""), found[2].count(",") + 1) if found else None
+    match = _DESCRIPTOR.fullmatch(spelled)
+    return (_DTYPES.get(match[1], ""), match[2].count(",") + 1) if match else None
 
 
 def _parameters(name: str, spelled: str) -> list[Parameter]:

@@ -115,16 +115,16 @@ class Reader:
     def _call(self, last: bool) -> list[Event] | None:
         assert self._format is not None
         assert self._head is not None
-        found = self._head.search(self._text)
-        if found is None:
+        match = self._head.search(self._text)
+        if match is None:
             if not last or not self._text:
                 return None
             unread, self._text = self._text, ""
             return [] if self._calls else [Said(unread)]  # a text that was cut before the call had a name
-        self._text = self._text[found.end() :]
+        self._text = self._text[match.end() :]
         self._calls += 1
         self._json = _JsonObject()
-        return [CallBegun(self._calls - 1, self._format.new_id(), found["name"]), *self._then(self._argue)]
+        return [CallBegun(self._calls - 1, self._format.new_id(), match["name"]), *self._then(self._argue)]
 
     def _argue(self, last: bool) -> list[Event] | None:
         text = self._text if self._json.begun else self._text.lstrip()

@@ -41,19 +41,19 @@ def _parsed(piece: Piece) -> Module:
 
 def ptx_version(ptx: str) -> tuple[int, int]:
     """(8, 1) for `.version 8.1`; (0, 0) where the parser has refused the text already."""
-    found = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", ptx, re.MULTILINE)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def check_target(ptx: str, chip: DeviceProperties) -> None:
     """Refuses PTX for another architecture, as the driver would: newer, or another chip's own (`sm_90a`)."""
-    found = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
+    if match is None:
         return  # the parser says what is missing
-    wanted = divmod(int(found[1]), 10)
+    wanted = divmod(int(match[1]), 10)
     own = chip.compute_capability
-    if wanted > own or (found[2] == "a" and wanted != own):
+    if wanted > own or (match[2] == "a" and wanted != own):
         raise UnsupportedTarget(
-            f"the PTX is for sm_{found[1]}{found[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
+            f"the PTX is for sm_{match[1]}{match[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
             "another chip with gs.VirtualGPU(…)"
         )

@@ -20,8 +20,8 @@ def frame_bytes(code: bytes, machine: str) -> int:
 
 
 def _of_x86(code: bytes) -> int:
-    found = _X86.search(code)
-    return int.from_bytes(found[1], "little") if found else 0
+    match = _X86.search(code)
+    return int.from_bytes(match[1], "little") if match else 0
 
 
 def _of_aarch64(code: bytes) -> int:

@@ -72,7 +72,7 @@ def _whole() -> tuple[IrModule, list[str]]:
 
 
 def _texts(module: IrModule) -> dict[str, str]:
-    return {found[1]: text for text in module.functions if (found := re.search(r"@(\w+)\(", text))}
+    return {match[1]: text for text in module.functions if (match := re.search(r"@(\w+)\(", text))}
 
 
 def _reached(names: Iterable[str], calls: dict[str, set[str]]) -> set[str]:

@@ -49,9 +49,9 @@ def items(operand: Operand) -> tuple[Operand, ...]:
 def shape_of(cx: Lowering, ins: Instruction) -> tuple[int, int, int]:
     """m, n, k out of the modifier that names them."""
     for modifier in ins.modifiers:
-        found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier)
-        if found:
-            m, n, k = map(int, found.groups())
+        match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier)
+        if match:
+            m, n, k = map(int, match.groups())
             return m, n, k
     raise cx.unsupported(f"`{ins.name}`")
 
