@@ -27,7 +27,7 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
         if kernel is not None and Path(kernel).is_file() and not _passes(kernel, ladder):
             return False
     with _said(), kernels_print_on_stderr():
-        tools = (torch_folder(), match()) if wheel else None  # before anything is written
+        tools = (torch_folder(), found()) if wheel else None  # before anything is written
         made = package(ladder, chosen, name)
         target = Path(folder or ".") / made.name
         files = write(made, target)
