@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.cases.coverage import CHIPS, ORDERS, kinds_when_wide, placed, unit
+from gridstride.judge.cases.coverage import CHIPS, ORDERS, is_flat, kinds_when_wide, placed, unit
 from gridstride.judge.cases.data import generate, kinds
 from gridstride.judge.cases.drawn_sizes import alone, among, around, one_of, strided, vectorisable
 from gridstride.judge.cases.sizes import (
@@ -193,7 +193,7 @@ def _thin(draw: random.Random, problem: Problem) -> Iterator[Case]:
     array past an aligned address alone, and all of them.
     """
     sizes, arrays = free_sizes(problem), placed(problem)
-    for name, kind in itertools.product(sizes, kinds(problem) if len(sizes) > 1 else ("normal",)):
+    for name, kind in itertools.product(sizes, kinds(problem)):
         for past in (False, True) if arrays else (False,):
             thin = strided(draw, problem, {**vectorisable(draw, problem), name: 1})
             yield Case(thin, kind, 0, offsets=_each_elsewhere(draw, problem) if past else {}, once=True)
@@ -235,10 +235,18 @@ def _elsewhere(draw: random.Random, problem: Problem) -> Iterator[Case]:
         yield Case(vectorisable(draw, problem), "normal", 0, offsets={p.name: units * unit(problem, p) for p in arrays})
     for sizes in (vectorisable(draw, problem), among(draw, problem, {})):
         yield Case(sizes, "normal", 0, offsets=_each_elsewhere(draw, problem))
+    for units, tail in itertools.product((1, 2, 3), range(1, VECTOR)) if is_flat(problem) else ():
+        offsets = {p.name: units * unit(problem, p) for p in arrays}
+        yield Case(_with_tail(vectorisable(draw, problem), tail), "normal", 0, offsets=offsets)
     for still in arrays if len(arrays) > 2 else ():
         units = draw.choice((1, 2, 3))
         offsets = {p.name: units * unit(problem, p) for p in arrays if p is not still}
         yield Case(vectorisable(draw, problem), "normal", 0, offsets=offsets)
+
+
+def _with_tail(sizes: Mapping[str, int], tail: int) -> dict[str, int]:
+    """One vector less and a tail, in every size."""
+    return {name: size if size < VECTOR else size - VECTOR + tail for name, size in sizes.items()}
 
 
 def _each_elsewhere(draw: random.Random, problem: Problem) -> dict[str, int]:

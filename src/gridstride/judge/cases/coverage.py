@@ -142,6 +142,9 @@ def classes(
         yield CaseClass("placement", "every array elsewhere", _apart(problem))
         for units in _UNALIGNED:
             yield CaseClass("placement", f"every array {units} units past", _alike(problem, units))
+        for units, tail in itertools.product(_UNALIGNED, range(1, VECTOR)) if is_flat(problem) else ():
+            what = f"every array {units} units past, a tail of {tail}"
+            yield CaseClass("placement", what, _both(_alike(problem, units), _tailed(problem, tail)))
         for p in placed(problem) if len(placed(problem)) > 2 else ():
             yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
     for order in ORDERS:
@@ -160,7 +163,7 @@ def classes(
 def _thin(problem: Problem) -> Iterator[CaseClass]:
     """A size of 1 with every kind of data, and less than a vector of everything."""
     free = free_sizes(problem)
-    for name, kind in itertools.product(free, kinds(problem) if len(free) > 1 else ("normal",)):
+    for name, kind in itertools.product(free, kinds(problem)):
         thin = _both(_narrow(name), _drawn(kind))
         yield CaseClass("thin", f"{name} = 1, {kind}", _both(thin, _still))
         if placed(problem):
@@ -275,6 +278,13 @@ def placed(problem: Problem) -> tuple[Parameter, ...]:
     return tuple(p for p in problem.parameters if p.role != "scalar" and unit(problem, p) * _size(p) < 256)
 
 
+def is_flat(problem: Problem) -> bool:
+    """Whether one size says how much there is of everything, so that a path by address has tails of its own: with rows,
+    the length of a row decides both.
+    """
+    return len(free_sizes(problem)) == 1
+
+
 def unit(problem: Problem, parameter: Parameter) -> int:
     """Elements by which the array may be moved away from an aligned address."""
     return max(1, problem.alignment // _size(parameter))
@@ -315,6 +325,10 @@ def _few(problem: Problem) -> _Rule:
 
 def _displaced(parameter: Parameter) -> _Rule:
     return lambda case: parameter.name in case.offsets
+
+
+def _tailed(problem: Problem, tail: int) -> _Rule:
+    return lambda case: all(case.sizes[name] % VECTOR == tail for name in free_sizes(problem))
 
 
 def _alike(problem: Problem, units: int) -> _Rule:

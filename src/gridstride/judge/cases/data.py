@@ -19,6 +19,7 @@ INFINITE = ("nonfinite", "infinite", "opposed")  # what a problem leaves out for
 _ALONE = {f"{kind} in ": kind for kind in ("nonfinite", "not a number")}
 """Before the name of an array or a number: the other arrays hold zeros for it to meet."""
 _ZEROS = ("half zeros", "zeros only")  # what the others hold, by the parity of the case's seed
+_BAD = 0.05  # of the elements beside a problem's own kind of data
 _CHANGED = 0.25  # of the elements of data that are mostly those of the launch before
 _LARGE = 1 << 15  # elements: of such a size there is one case of a kind, which must show what it can
 _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
@@ -64,7 +65,10 @@ def generate(problem: Problem, case: Case) -> dict[str, Any]:
     if problem.arrange:
         values |= problem.arrange(values)
     special = problem.special.get(case.data)
-    return values | _retyped(problem, special(values, draw)) if special else values
+    if special is None:
+        return values
+    changed = _retyped(problem, special(values, draw))
+    return values | _beside(problem, case, values, changed, draw) | changed
 
 
 def partly(problem: Problem, values: Values, others: Values, seed: int) -> dict[str, Any]:
@@ -76,6 +80,22 @@ def partly(problem: Problem, values: Values, others: Values, seed: int) -> dict[
     floats = [p for p in problem.parameters if p.given and p.shape and np.dtype(p.dtype).kind == "f"]
     changed = {p.name: (draw.random(values[p.name].shape) < _CHANGED, others[p.name]) for p in floats}
     return {**values, **{name: np.where(where, other, values[name]) for name, (where, other) in changed.items()}}
+
+
+def _beside(problem: Problem, case: Case, values: Values, changed: Values, draw: np.random.Generator) -> dict[str, Any]:
+    """The arrays that a problem's own kind of data leaves as they are, in every other hidden case with a few NaN: what
+    a kernel takes for nothing, as it is far out in one array, is not nothing beside those of another.
+
+    NaN alone, since a factor that float32 rounds to 0 is none in float64: times Inf they are not one. Problems that
+    arrange their data give arrays a meaning of their own.
+    """
+    plain = problem.arrange is None and case.hidden
+    known = kinds(problem) if plain and case.seed % 2 else ()
+    arrays = [p.name for p in problem.parameters if f"not a number in {p.name}" in known and p.name not in changed]
+    chosen = {name: np.array(values[name]) for name in arrays if np.ndim(values[name])}
+    for array in chosen.values():
+        array[draw.random(array.shape) < _BAD] = np.nan
+    return chosen
 
 
 def _retyped(problem: Problem, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,7 +265,7 @@ def _not_a_number(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.
 
 def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float, others: Array | None = None) -> Array:
     values = draw.standard_normal(shape) if others is None else others
-    if values.size > 1:  # a total that is NaN already tells nothing
+    if values.size:
         values.flat[(0, values.size - 1, int(draw.integers(values.size)))[draw.integers(3)]] = value
     return values
 
@@ -265,7 +285,7 @@ def _nonfinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Gen
     values = _half_zeros(dtype, shape, draw)  # 0 · Inf is NaN, also for who leaves the zeros out
     chosen = draw.random(shape) < 0.01
     values = np.where(chosen, draw.choice([np.inf, -np.inf, np.nan], shape), values)
-    if values.size > 1:
+    if values.size:
         values.flat[draw.integers(values.size, size=2)] = draw.choice([np.inf, -np.inf])
     return values
 

@@ -110,7 +110,8 @@ def _far(draw: random.Random, problem: Problem) -> Iterator[Case]:
     for name, most in problem.widest.items():
         if most > WIDTHS[-1]:
             far = FLOAT_WIDTH + draw.randint(1, 1 << 20)
-            yield Case(alone(draw, problem, {name: far}), "normal", 0, once=True)
+            kind = problem.wide_data[-1] if problem.wide_data else "normal"
+            yield Case(alone(draw, problem, {name: far}), kind, 0, once=True)
 
 
 def _at_branch(draw: random.Random, problem: Problem, branch: Branch | Combination) -> Iterator[Case]:

@@ -73,6 +73,11 @@ def late_step(v: Values, draw: Generator) -> dict[str, Any]:
     return {"m": 0.1 * v["m"], "v": 0.01 * v["v"], **numbers(5)}
 
 
+def no_rate(v: Values, draw: Generator) -> dict[str, Any]:
+    """A rate of 0, as a warm-up begins: parameters stay, and the means go on."""
+    return {**numbers(int(draw.integers(4))), "lr": 0.0}
+
+
 def tiny_gradients(v: Values, draw: Generator) -> dict[str, Any]:
     """Roots about the size of eps, and far below it."""
     scale = draw.choice([1e-12, 1e-8, 1e-4, 1e-2], v["g"].shape)
@@ -118,6 +123,7 @@ problem = Problem(
     special={
         "first step": first_step,
         "late step": late_step,
+        "no rate": no_rate,
         "tiny gradients": tiny_gradients,
         "large parameters": large_parameters,
     },

@@ -30,8 +30,18 @@ def one_rises(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def below_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """No element above zero: who begins at 0 finds none."""
-    return {"x": -abs(v["x"]) - 1.0}
+    """No element above zero, or above what a maximum begins at that should have been -Inf: who begins there finds none,
+    or the first.
+    """
+    spread, depth = ((1.0, 1.0), (1e30, 1e31), (1e37, 1e38))[draw.integers(3)]
+    return {"x": -abs(np.clip(v["x"], -8, 8)) * spread - depth}
+
+
+def near_the_end(v: Values, draw: Generator) -> dict[str, Any]:
+    """The largest is the last element of an odd index: a float does not hold it where there are more than 2^24."""
+    x = np.clip(v["x"], -8, 8)
+    x[(len(x) - 1 | 1) - 2 * (len(x) % 2)] = 9.0
+    return {"x": x}
 
 
 def lowest(v: Values, draw: Generator) -> dict[str, Any]:
@@ -58,11 +68,13 @@ problem = Problem(
     reference=reference,
     public=({"n": 1024}, {"n": 1000}, {"n": 16_411}, {"n": 1}),
     largest={"n": 20_000},
-    widest={"n": 300_000},
+    widest={"n": 1_100_000},
+    wide_data=("normal", "near the end"),
     special={
         "few values": few_values,
         "one rises": one_rises,
         "below zero": below_zero,
+        "near the end": near_the_end,
         "lowest": lowest,
         "NaNs": nans,
     },

@@ -79,7 +79,7 @@ def ignored_rows_are_bad(v: Values, draw: Generator) -> dict[str, Any]:
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows whose exponentials are all 0 in float32, or below what a maximum begins at that should have been -Inf."""
-    spread, depth = np.array([(1.0, 120.0), (1.0, 1e4), (1e30, 1e33)]).T
+    spread, depth = np.array([(1.0, 120.0), (1.0, 1e4), (1e30, 1e33), (1e36, 2e38)]).T
     which = draw.integers(0, len(depth), (len(v["logits"]), 1))
     return {"logits": np.clip(v["logits"], -8, 8) * spread[which] - depth[which]}
 

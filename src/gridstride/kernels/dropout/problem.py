@@ -73,6 +73,11 @@ def small_seeds(v: Values, draw: Generator) -> dict[str, Any]:
     return {"seed": draw.integers(0, 1 << 16, 2), **numbers(0.5)}
 
 
+def nothing_dropped(v: Values, draw: Generator) -> dict[str, Any]:
+    """All elements are kept, and scaled all the same."""
+    return {"drop": 0, "scale": 2.0}
+
+
 def at_a_word(v: Values, draw: Generator) -> dict[str, Any]:
     """`drop` is one of the elements' random numbers: that element is kept."""
     return _next_to_a_word(v, draw, 0)
@@ -116,6 +121,7 @@ problem = Problem(
     special={
         "carries": carries,
         "small seeds": small_seeds,
+        "nothing dropped": nothing_dropped,
         "drop at a word": at_a_word,
         "drop above a word": above_a_word,
     },

@@ -81,7 +81,7 @@ problem = Problem(
         {"N": 37, "H": 3, "C": 5, "gap": 37},
         {"N": 1, "H": 1, "C": 1, "gap": 5},
     ),
-    largest={"N": 40, "H": 5, "C": 20, "gap": 40},
+    largest={"N": 260, "H": 5, "C": 120, "gap": 40},
     widest={"N": 16_500, "C": 5000, "H": 17},
     special={"quarter turns": quarters},
     tiles=(4, 8, 16, 32),

@@ -31,6 +31,13 @@ def flat(v: Values, draw: Generator) -> dict[str, Any]:
     return {"gate_up": np.concatenate((draw.uniform(-18.0, -8.0, shape), draw.uniform(500.0, 2000.0, shape)), axis=-1)}
 
 
+def bad_factors(v: Values, draw: Generator) -> dict[str, Any]:
+    """Gates whose SiLU is 0, some of them beside a factor that is NaN: 0 times NaN is NaN."""
+    shape = np.split(v["gate_up"], 2, axis=-1)[0].shape
+    factors = np.where(draw.random(shape) < 0.1, np.nan, draw.uniform(-2.0, 2.0, shape))
+    return {"gate_up": np.concatenate((draw.uniform(-300.0, -40.0, shape), factors), axis=-1)}
+
+
 def torch_silu_mul(v: Values) -> object:
     """PyTorch's two calls."""
     import torch.nn.functional as F
@@ -58,7 +65,7 @@ problem = Problem(
     public=({"N": 3, "H": 512}, {"N": 4, "H": 48}, {"N": 2, "H": 301}, {"N": 1, "H": 1}),
     largest={"N": 5, "H": 2500},
     widest={"N": 65_000, "H": 70_000},
-    special={"steep gates": steep, "flat gates": flat},
+    special={"steep gates": steep, "flat gates": flat, "bad factors": bad_factors},
     tiles=(8, 32, 256, 1024),
     observed={"N": 8, "H": 1024},
     timed={"N": 16_384, "H": 8192},

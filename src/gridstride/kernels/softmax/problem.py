@@ -42,7 +42,7 @@ def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows whose elements are all so small that their exponentials are 0 in float32, or below what a maximum begins at
     that should have been -Inf.
     """
-    spread, depth = np.array([(1.0, 120.0), (1.0, 1e4), (1e30, 1e33), (1e34, 1e37)]).T
+    spread, depth = np.array([(1.0, 120.0), (1.0, 1e4), (1e30, 1e33), (1e34, 1e37), (1e37, 2e38)]).T
     which = draw.integers(0, len(depth), (len(v["x"]), 1))
     return {"x": np.clip(v["x"], -8, 8) * spread[which] - depth[which]}
 

@@ -202,7 +202,7 @@ class Taint:
         if ins.opcode in ("st", "stmatrix") and not {"shared", "local"} & spaces:
             masks.append(self._stored(cx, ins.operands[1]))
         elif ins.opcode == "wmma":
-            if "store" in ins.modifiers and "shared" not in spaces:
+            if "store" in ins.modifiers:
                 masks.append(taint_lanes.entire(cx, [self.mask(cx, item) for item in items(ins.operands[1])]))
             if "mma" not in ins.modifiers:
                 masks += [self.mask(cx, o) for o in ins.operands[2:]]

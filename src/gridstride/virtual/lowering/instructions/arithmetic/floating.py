@@ -4,8 +4,8 @@ Results are those of IEEE 754 in the rounding the instruction names. `.approx` a
 where a division or a square root does it: closer than the ISA asks. `.ftz` makes zeros of subnormal inputs and results,
 sign kept; a result counts as subnormal after rounding, which for mul and fma is `flush_tiny`'s.
 
-A NaN that div, rcp, sqrt, rsqrt, min, max or a directed rounding gives as f32 is NVIDIA's canonical 0x7fffffff. Plain
-add, sub, mul and fma, which kernels spend their time in, give whatever NaN the processor makes (0xffc00000 for an
+A NaN that div, rcp, sqrt, rsqrt, min, max, a directed rounding or add, sub and mul with `.rn` give as f32 is NVIDIA's
+canonical 0x7fffffff. Plain add, sub, mul and fma, which kernels spend their time in, give whatever NaN the processor makes (0xffc00000 for an
 invalid operation on x86), and so do all f64 operations (there x86 and NVIDIA agree on 0xfff8000000000000).
 """
 
@@ -47,7 +47,8 @@ def arithmetic(name: str, count: int) -> Emitter:
         if "ftz" in ins.modifiers and name in ("fmul", "fma"):  # sums alone are exact where they are subnormal
             raised = [a if i == 1 else raise_tiny(cx.b, a) for i, a in enumerate(args)]
             result = flush_tiny(cx.b, result, rounded(cx, ins, name, raised))
-        finish(cx, ins, result)
+        # LLVM takes x * 1 and x + -0 for x, which keeps a NaN's payload. Of `.rn` no compiler of CUDA makes that.
+        finish(cx, ins, canonical(cx.b, result) if "rn" in ins.modifiers and name != "fma" else result)
 
     return lower
 
