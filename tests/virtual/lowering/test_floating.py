@@ -185,8 +185,8 @@ def test_single_precision_nans_are_canonical_where_promised() -> None:
     texts = ["div.rn.f32 {d}, {a}, {b};", "div.rz.f32 {d}, {a}, {b};", "add.rm.f32 {d}, {a}, {b};",
              "fma.rz.f32 {d}, {a}, {b}, {b};", "rcp.rn.f32 {d}, {a};", "sqrt.rn.f32 {d}, {a};", "sqrt.rp.f32 {d}, {a};",
              "rsqrt.approx.f32 {d}, {a};", "min.f32 {d}, {a}, {a};", "max.NaN.f32 {d}, {a}, {b};",
-             "min.NaN.xorsign.abs.f32 {d}, {a}, {b};", "add.rn.f32 {d}, {a}, 0f80000000;", "mul.rn.f32 {d}, {a}, 0f3F800000;",
-             "sub.rn.f32 {d}, {a}, 0f00000000;"]  # fmt: skip
+             "min.NaN.xorsign.abs.f32 {d}, {a}, {b};", "add.rn.f32 {d}, {a}, 0f80000000;",
+             "mul.rn.f32 {d}, {a}, 0f3F800000;", "sub.rn.f32 {d}, {a}, 0f00000000;"]  # fmt: skip
     nans = np.array([0x7F800001, 0xFFC00000, 0xFFFFFFFF, 0x7FC12345], np.uint32).view(np.float32)
     for text, result in zip(texts, run_instructions(texts, [nans, np.ones(4, np.float32)], np.float32), strict=True):
         assert result.view(np.uint32).tolist() == [CANONICAL] * 4, text

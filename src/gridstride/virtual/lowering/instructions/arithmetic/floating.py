@@ -5,8 +5,9 @@ where a division or a square root does it: closer than the ISA asks. `.ftz` make
 sign kept; a result counts as subnormal after rounding, which for mul and fma is `flush_tiny`'s.
 
 A NaN that div, rcp, sqrt, rsqrt, min, max, a directed rounding or add, sub and mul with `.rn` give as f32 is NVIDIA's
-canonical 0x7fffffff. Plain add, sub, mul and fma, which kernels spend their time in, give whatever NaN the processor makes (0xffc00000 for an
-invalid operation on x86), and so do all f64 operations (there x86 and NVIDIA agree on 0xfff8000000000000).
+canonical 0x7fffffff. Plain add, sub, mul and fma, which kernels spend their time in, give whatever NaN the processor
+makes (0xffc00000 for an invalid operation on x86), and so do all f64 operations (there x86 and NVIDIA agree on
+0xfff8000000000000).
 """
 
 from __future__ import annotations

@@ -10,17 +10,16 @@ import triton.language as tl
 def softmax(x, y, rows, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     m = -float("inf")
-    nan = 0.0
     for c in range(0, columns, BLOCK):
         o = c + tl.arange(0, BLOCK)
         v = tl.load(x + row * columns + o, mask=o < columns, other=-float("inf"))
         m = tl.maximum(m, tl.max(v, 0))
-    l = 0.0
+    total = 0.0
     for c in range(0, columns, BLOCK):
         o = c + tl.arange(0, BLOCK)
         v = tl.load(x + row * columns + o, mask=o < columns, other=-float("inf"))
-        l += tl.sum(tl.where(o < columns, tl.exp(v - m), 0.0), 0)
+        total += tl.sum(tl.where(o < columns, tl.exp(v - m), 0.0), 0)
     for c in range(0, columns, BLOCK):
         o = c + tl.arange(0, BLOCK)
         v = tl.load(x + row * columns + o, mask=o < columns, other=-float("inf"))
-        tl.store(y + row * columns + o, tl.exp(v - m) / l, mask=o < columns)
+        tl.store(y + row * columns + o, tl.exp(v - m) / total, mask=o < columns)
