@@ -71,6 +71,7 @@ class Board:
         self._calls = TimelineCalls(device, devices)
         self._late: LateWork | None = None
         self._copies: CopyLog | None = None
+        self.leaks_are_findings = device.sanitize
         code = ProgramCode(reports.say)
         self.modules = ModuleCalls(device, reports, self.memory, self._peers, code, self._catch_up)
         arena = device.arena
@@ -295,6 +296,6 @@ class Board:
             if self._calls.pictures is not None:
                 self.reports.launches(self._calls.pictures.words())
         self.reports.activity(self.activity.as_dict())
-        if self.device.sanitize:
+        if self.leaks_are_findings:
             for leak in self.device.leaks():
                 self.reports.finding(self._peers.leak_in_words(leak))

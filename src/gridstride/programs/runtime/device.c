@@ -12,6 +12,22 @@ PUBLIC void gs_set_board(const Board *board) {
     gs_tells_calls = (int)board->tells_calls;
 }
 
+/* The interpreter of a Python program ends before its packages have destroyed all they hold: from then on callbacks into
+ * it are none, and every call gives cudaErrorCudartUnloading, CUDA_ERROR_DEINITIALIZED.
+ */
+static int is_unloading(void) { return cudaErrorCudartUnloading; }
+static uint64_t has_none(void) { return 0; }
+
+PUBLIC void gs_retire_board(void) {
+    void (**callback)(void) = (void (**)(void))(void *)&gs_board.allocate;
+    for (; (void *)callback < (void *)(&gs_board + 1); callback++)
+        *callback = (void (*)(void))is_unloading;
+    *(void **)&gs_board.allocate = (void *)has_none;
+    *(void **)&gs_board.entry = (void *)has_none;
+    gs_tells_calls = 0;
+    gs_set_fault(cudaErrorCudartUnloading);
+}
+
 int64_t gs_attribute(int number) {
     enum { KEPT = 256 };
     static int64_t kept[KEPT];
