@@ -191,7 +191,7 @@ PUBLIC CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
 }
 
 PUBLIC CUresult CUDAAPI cuCtxGetDevice(CUdevice *device) {
-    ENTER_DRIVER();
+    ENTER_INITIALISED(); /* and no look at faults, of which hardware does not know before something waits */
     return cuCtxGetDevice_v2(device, NULL);
 }
 

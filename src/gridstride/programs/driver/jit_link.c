@@ -110,6 +110,8 @@ int gs_jit_link_add_data(void *handle, int type, const void *data, size_t bytes,
         return INVALID_INPUT;
     if (type == INPUT_LTOIR && !link->optimises)
         return LTO_NOT_ENABLED;
+    if (type == INPUT_LIBRARY && gs_is_device_runtime(data, bytes))
+        return SUCCESS;
     char *log = link->log;
     if (type != INPUT_LTOIR && gs_board.code(data, bytes, kind_of(type), &code, log, LOG_ROOM) == cudaSuccess) {
         keep(link, code);
@@ -127,11 +129,8 @@ int gs_jit_link_add_data(void *handle, int type, const void *data, size_t bytes,
 int gs_jit_link_add_file(void *handle, int type, const char *path) {
     char *data;
     size_t bytes;
-    const char *file = path != NULL && strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
     if (handle == NULL || path == NULL)
         return INVALID_INPUT;
-    if (strcmp(file, "libcudadevrt.a") == 0)
-        return SUCCESS; /* what kernels call to launch others is the virtual GPU's own */
     if (gs_read_file(path, &data, &bytes) != CUDA_SUCCESS)
         return INVALID_INPUT;
     int result = gs_jit_link_add_data(handle, type, data, bytes, path);

@@ -73,7 +73,8 @@ def _attach(order: dict[str, Any]) -> None:
 
 
 def _end(board: Board, runtime: ctypes.CDLL) -> None:
-    """Behind the script's own handlers. What is destroyed later finds a driver that has ended, as on hardware."""
+    """Behind the script's own handlers. What the packages destroy later no longer comes here."""
     board.finish()
     tiers.settle()
     runtime.gs_retire_board()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(board))  # its memory is the script's to the end
