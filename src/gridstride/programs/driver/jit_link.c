@@ -14,6 +14,7 @@ enum { LOG_ROOM = 4096 };
 typedef struct Link {
     void *vendor; /* its handle; NULL where its library is not installed */
     int optimises, has_ir, done;
+    int registers; /* the most that a thread may have; 0 for no bound */
     int64_t *codes, linked;
     size_t count;
     char log[LOG_ROOM];
@@ -51,6 +52,7 @@ int gs_jit_link_create(void **handle, uint32_t count, const char **options) {
     for (uint32_t i = 0; options != NULL && i < count; i++) {
         made->optimises |= strcmp(options[i], "-lto") == 0;
         asks |= strcmp(options[i], "-ptx") == 0;
+        sscanf(options[i], "-maxrregcount=%d", &made->registers);
     }
     if (vendor == NULL && made->optimises) {
         gs_jit_link("nvJitLinkCreate");
@@ -113,7 +115,8 @@ int gs_jit_link_add_data(void *handle, int type, const void *data, size_t bytes,
     if (type == INPUT_LIBRARY && gs_is_device_runtime(data, bytes))
         return SUCCESS;
     char *log = link->log;
-    if (type != INPUT_LTOIR && gs_board.code(data, bytes, kind_of(type), &code, log, LOG_ROOM) == cudaSuccess) {
+    if (type != INPUT_LTOIR && gs_board.code(data, bytes, kind_of(type) | link->registers << CODE_REGISTERS,
+                                                 &code, log, LOG_ROOM) == cudaSuccess) {
         keep(link, code);
         return SUCCESS;
     }
