@@ -1,6 +1,6 @@
-"""numba-cuda's own tests, unchanged, as Python programs on the virtual GPU: `python bench/numba_programs.py [--only WORD …]`.
+"""numba-cuda's own tests as Python programs on the virtual GPU: `python bench/numba_programs.py [--only WORD …]`.
 
-The tests are those of the installed package (numba_cuda/numba/cuda/tests), of which nothing is kept here. Each module
+The tests, unchanged, are those of the installed package (numba_cuda/numba/cuda/tests), of which nothing is kept here. Each module
 of the folders in FOLDERS is run by `gridstride run`, in a process that is begun again behind a test in which it ended.
 A test
 
@@ -38,7 +38,7 @@ RUNNER = HERE / "parts" / "numba_tests.py"
 FOLDERS = ("doc_examples", "cudapy", "cudadrv", "nrt", "core")
 PACKAGE = "numba.cuda.tests"
 _ADDRESS = re.compile(r"0x[0-9a-f]+|\b\d+\b")
-_MOST_STARTS = 8
+_MOST_STARTS = 40
 
 
 def modules(words: list[str]) -> list[str]:
@@ -47,7 +47,9 @@ def modules(words: list[str]) -> list[str]:
     if package is None or package.origin is None:
         raise SystemExit("error: numba-cuda is not installed: pip install 'gridstride[numba]'")
     root = Path(package.origin).parent / "numba" / "cuda" / "tests"
-    found = [f"{PACKAGE}.{folder}.{path.stem}" for folder in FOLDERS for path in sorted((root / folder).glob("test_*.py"))]
+    found = [
+        f"{PACKAGE}.{folder}.{path.stem}" for folder in FOLDERS for path in sorted((root / folder).glob("test_*.py"))
+    ]
     chosen = [name for name in found if not words or any(word in name for word in words)]
     random.Random(0).shuffle(chosen)  # what a run that is ended early has reached is a sample of all
     return chosen
@@ -58,7 +60,18 @@ def run_module(name: str, into: Path, limit: float) -> list[dict[str, Any]]:
     file, through = into / f"{name}.jsonl", into / f"{name}.through"
     if through.exists():
         return list(ended(file, None))
-    command = [sys.executable, "-m", "gridstride", "run", "--time-limit", str(limit), str(RUNNER), "--", name, str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "gridstride",
+        "run",
+        "--time-limit",
+        str(limit),
+        str(RUNNER),
+        "--",
+        name,
+        str(file),
+    ]
     for _ in range(_MOST_STARTS):
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
         outcomes = list(ended(file, done))
@@ -77,7 +90,7 @@ def forget_failures(into: Path) -> None:
         last = {words["test"]: words["outcome"] for words in lines}
         kept = [words for words in lines if last[words["test"]] in ("passed", "skipped")]
         file.write_text("".join(json.dumps(words) + "\n" for words in kept))
-        if len(kept) < len(lines) and any(words not in kept and words["outcome"] != "began" for words in lines):
+        if len(kept) < len(lines):
             file.with_suffix(".through").unlink(missing_ok=True)
 
 
@@ -123,6 +136,7 @@ def main() -> None:
     tests = [each for found in outcomes.values() for each in found]
     counts = Counter(each["outcome"] for each in tests)
     reasons = Counter(group(each["reason"]) for each in tests if each["outcome"] in ("failed", "ended"))
+    skipped = Counter(group(each["reason"]) for each in tests if each["outcome"] == "skipped")
     print(dict(counts))
     for reason, number in reasons.most_common(40):
         print(f"{number:5}  {reason}")
@@ -130,7 +144,7 @@ def main() -> None:
         return
     path = save("numba_programs", {
         "numba_cuda": metadata.version("numba-cuda"), "tests": dict(counts), "reasons": dict(reasons.most_common()),
-        "skipped_because": dict(Counter(group(each["reason"]) for each in tests if each["outcome"] == "skipped").most_common()),
+        "skipped_because": dict(skipped.most_common()),
         "modules": {name.removeprefix(PACKAGE + "."): dict(Counter(each["outcome"] for each in found))
                     for name, found in outcomes.items()},
         "not_passed": sorted(f"{each['test'].removeprefix(PACKAGE + '.')}: {group(each['reason'])}" for each in tests

@@ -17,45 +17,59 @@ from typing import Any
 MODULE, FILE = sys.argv[1], Path(sys.argv[2])
 
 
+AGAIN = 75
+STICKY = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_", "CUDA_ERROR_ASSERT", "CUDA_ERROR_MISALIGNED_ADDRESS")
+"""Errors that stay, in what an exception says."""
+
+
 class Recorder(unittest.TestResult):
     """Writes down each test when it begins and when it ends."""
+
+    broken = False
 
     def write(self, test: unittest.TestCase, outcome: str, reason: str = "") -> None:
         words = {"test": test.id(), "outcome": outcome, "reason": reason, "seconds": round(time.time() - self.began, 2)}
         with FILE.open("a") as file:
             file.write(json.dumps(words) + "\n")
 
-    def startTest(self, test: unittest.TestCase) -> None:
+    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
         super().startTest(test)
         self.began, self.bad = time.time(), False
         self.write(test, "began")
 
-    def addSuccess(self, test: unittest.TestCase) -> None:
+    def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
         if not self.bad:
             self.write(test, "passed")
 
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
         self.began = getattr(self, "began", time.time())
         self.write(test, "skipped", reason)
 
-    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:
+    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         self.write(test, "passed", "expected to fail")
 
-    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
         self.write(test, "failed", "was expected to fail")
 
-    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         self.bad = True
+        self.broken = any(name in str(err[1]) for name in STICKY)
         self.write(test, "failed", self._exc_info_to_string(err, test))
 
-    def addError(self, test: Any, err: Any) -> None:
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         if err[0].__name__ == "Skipped":  # pytest's, by which the project runs its tests
             self.addSkip(test, str(err[1]))
             return
         self.bad, self.began = True, getattr(self, "began", time.time())
+        self.broken = any(name in str(err[1]) for name in STICKY)
         self.write(test, "failed", self._exc_info_to_string(err, test))
 
-    def addSubTest(self, test: unittest.TestCase, subtest: Any, err: Any) -> None:
+    def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
+        super().stopTest(test)
+        if self.broken:  # the device is of no use to those that follow
+            sys.exit(AGAIN)
+
+    def addSubTest(self, test: unittest.TestCase, subtest: Any, err: Any) -> None:  # noqa: N802
         if err is not None and not self.bad:
             self.addFailure(test, err)
 

@@ -1,4 +1,4 @@
-"""Whole Python programs, unmodified, on the virtual GPU: numba.cuda, cuda.core and cuda.bindings as their users write them."""
+"""Whole Python programs, unmodified, on the virtual GPU: numba.cuda, cuda.core, cuda.bindings as users write them."""
 
 from __future__ import annotations
 
@@ -323,8 +323,8 @@ print("ended")
 def test_a_race_is_found_in_its_python_line(script: Run) -> None:
     done = script(RACE, "--sanitize")
     assert (done.returncode, done.stdout) == (1, "ended\n")
-    assert "prog.py:13: race in kernel __main__::total" in done.stderr
-    assert ">   13 |     shared[0] += values[cuda.threadIdx.x]" in done.stderr
+    assert "prog.py:12: race in kernel __main__::total" in done.stderr
+    assert ">   12 |     shared[0] += values[cuda.threadIdx.x]" in done.stderr
 
 
 def test_a_race_of_a_kernel_without_lines_has_its_name_and_what_is_never_freed_is_no_leak(script: Run) -> None:
@@ -353,7 +353,7 @@ except CudaAPIError as error:
 """
     )
     assert "Call to cuCtxSynchronize results in CUDA_ERROR_ILLEGAL_ADDRESS" in "".join(printed(done))
-    assert "prog.py:9: out of bounds in kernel __main__::far" in done.stderr
+    assert "prog.py:10: out of bounds in kernel __main__::far" in done.stderr
 
 
 # -- cuda.core and cuda.bindings --------------------------------------------------------------------------------------

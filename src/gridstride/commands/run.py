@@ -126,7 +126,9 @@ def _names_script(words: Sequence[str], options: Mapping[str, Any], *, ptx: bool
         raise WrongUse(str(error)) from None
     given = [word for name, word in _OF_COMPILERS.items() if options.get(name)] + ["--ptx"] * ptx
     if given:
-        raise WrongUse(f"{given[0]} is for the compilers of .cu files, and {words[0]} is a Python program: leave it out")
+        raise WrongUse(
+            f"{given[0]} is for the compilers of .cu files, and {words[0]} is a Python program: leave it out"
+        )
     return True
 
 

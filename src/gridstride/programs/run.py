@@ -121,6 +121,7 @@ def build(
 def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
     """Runs the program to its end; `arguments` begin with its name."""
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
+
         def command(reports: int) -> list[str]:
             order = settings.order(
                 built.tools, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}",

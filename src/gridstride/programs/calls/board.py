@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
@@ -132,6 +133,9 @@ class Board:
         def guarded(*arguments: Any) -> Any:
             try:
                 return function(*arguments)
+            except KeyboardInterrupt:  # of a Python program: raised again where the call comes back to
+                _thread.interrupt_main()
+                return failed
             except Exception as error:
                 self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
                 return failed

@@ -5,6 +5,7 @@ The interpreter imports this before the script, as its folder stands in PYTHONPA
 has a virtual GPU, too. Of the folder nothing stays in sys.path, and a sitecustomize of the user's is imported as ever.
 """
 
+import importlib
 import os
 import sys
 
@@ -15,7 +16,7 @@ def _go_on_as_ever() -> None:
     sys.path_importer_cache.pop(own, None)
     this = sys.modules.pop("sitecustomize")
     try:
-        import sitecustomize  # noqa: F401, PLC0415
+        importlib.import_module("sitecustomize")
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise
@@ -24,7 +25,7 @@ def _go_on_as_ever() -> None:
 
 def _begin(order: str) -> None:
     try:
-        from gridstride.programs.python.attach import begin  # noqa: PLC0415
+        from gridstride.programs.python.attach import begin
     except ModuleNotFoundError:  # another interpreter, which the script has started
         return
     begin(order)
