@@ -1,8 +1,8 @@
 """numba-cuda's own tests as Python programs on the virtual GPU: `python bench/numba_programs.py [--only WORD …]`.
 
-The tests, unchanged, are those of the installed package (numba_cuda/numba/cuda/tests), of which nothing is kept here. Each module
-of the folders in FOLDERS is run by `gridstride run`, in a process that is begun again behind a test in which it ended.
-A test
+The tests, unchanged, are those of the installed package (numba_cuda/numba/cuda/tests), of which nothing is kept here.
+Each module of the folders in FOLDERS is run by `gridstride run`, in a process that is begun again behind a test in
+which it ended. A test
 
     passed    as unittest counts it, or fails where it is expected to
     failed    otherwise; failures are grouped by the last line of what they say

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
@@ -73,6 +72,8 @@ class Board:
         self._late: LateWork | None = None
         self._copies: CopyLog | None = None
         self.leaks_are_findings = device.sanitize
+        self.interrupted: Callable[[], object] = lambda: None
+        """Is told of Ctrl-C in a kernel, which cannot be raised into C."""
         code = ProgramCode(reports.say)
         self.modules = ModuleCalls(device, reports, self.memory, self._peers, code, self._catch_up)
         arena = device.arena
@@ -133,9 +134,9 @@ class Board:
         def guarded(*arguments: Any) -> Any:
             try:
                 return function(*arguments)
-            except KeyboardInterrupt:  # of a Python program: raised again where the call comes back to
-                _thread.interrupt_main()
-                return failed
+            except KeyboardInterrupt:  # of a Python program: raised again when the call has come back to it
+                self.interrupted()
+                return None if kind._restype_ is None else 0
             except Exception as error:
                 self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
                 return failed

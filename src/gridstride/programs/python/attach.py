@@ -66,6 +66,7 @@ def _attach(order: dict[str, Any]) -> None:
     runtime, *_ = [ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) for path in paths]
     board = board_of(order, runtime, Reports(to=order["reports"], set_fault=runtime.gs_set_fault))
     board.leaks_are_findings = False  # Python gives memory back when it likes
+    board.interrupted = runtime.gs_interrupt_behind_launch
     board.device.output.to = KernelOutput(board.activity)
     replace_static_runtime(runtime)
     give_hints()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -75,8 +74,3 @@ def run_script_on_hardware(
                 child.kill()
                 child.wait()
     return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
-
-
-def is_installed(package: str) -> bool:
-    """Whether this interpreter would find it."""
-    return importlib.util.find_spec(package) is not None
