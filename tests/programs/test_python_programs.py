@@ -89,6 +89,23 @@ def test_a_process_that_the_script_starts_has_a_gpu_too_and_ctrl_c_is_pythons(sc
     assert printed(done) == ["1", "caught"]
 
 
+def test_a_process_that_is_forked_behind_cuinit_has_none(script: Run) -> None:
+    done = script(
+        """
+import os
+from cuda.bindings import driver
+
+for before in (False, True):
+    if before:
+        driver.cuInit(0)
+    if (child := os.fork()) == 0:
+        os._exit(int(driver.cuInit(0)[0]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    )
+    assert printed(done) == ["0", "3"]  # CUDA_ERROR_NOT_INITIALIZED
+
+
 # -- numba.cuda -------------------------------------------------------------------------------------------------------
 def test_vectors_are_added(script: Run) -> None:
     done = script(

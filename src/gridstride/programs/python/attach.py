@@ -68,6 +68,7 @@ def _attach(order: dict[str, Any]) -> None:
     board.leaks_are_findings = False  # Python gives memory back when it likes
     board.interrupted = runtime.gs_interrupt_behind_launch
     board.device.output.to = KernelOutput(board.activity)
+    os.register_at_fork(after_in_child=runtime.gs_forked)
     replace_static_runtime(runtime)
     give_hints()
     atexit.register(_end, board, runtime)
