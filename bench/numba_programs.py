@@ -10,7 +10,8 @@ which it ended. A test
     ended     the process: a signal, or the limit of a module (--limit seconds)
 
 --into names a folder for what each test says, from which a run that was ended goes on; --again forgets there what has
-failed; --jobs runs modules side by side. Some tests need filecheck and cffi, which `gridstride[numba]` does not bring.
+failed; --finished runs nothing and records what is there; --jobs runs modules side by side. Some
+tests need filecheck and cffi, which `gridstride[numba]` does not bring.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def modules(words: list[str]) -> list[str]:
 def run_module(name: str, into: Path, limit: float) -> list[dict[str, Any]]:
     """What came of each of its tests."""
     file, through = into / f"{name}.jsonl", into / f"{name}.through"
-    if through.exists():
+    if through.exists() or limit == 0:
         return list(ended(file, None))
     command = [
         sys.executable,
@@ -120,11 +121,14 @@ def main() -> None:
     words.add_argument("--limit", type=float, default=300, metavar="S")
     words.add_argument("--jobs", type=int, default=1, metavar="N")
     words.add_argument("--again", action="store_true")
+    words.add_argument("--finished", action="store_true")
     words.add_argument("--into", type=Path, metavar="DIR")
     options = words.parse_args()
     started = machine()
     into = options.into or Path(tempfile.mkdtemp(prefix="numba-programs-"))
     into.mkdir(parents=True, exist_ok=True)
+    if options.finished:
+        options.limit = 0
     if options.again:
         forget_failures(into)
     names = modules(options.only)
@@ -133,7 +137,7 @@ def main() -> None:
         for name, found in zip(names, pool.map(lambda each: run_module(each, into, options.limit), names), strict=True):
             outcomes[name] = found
             print(f"{name.removeprefix(PACKAGE + '.')}: {dict(Counter(each['outcome'] for each in found))}", flush=True)
-    tests = [each for found in outcomes.values() for each in found]
+    tests = [each for found in outcomes.values() for each in found if each["outcome"] != "began"]
     counts = Counter(each["outcome"] for each in tests)
     reasons = Counter(group(each["reason"]) for each in tests if each["outcome"] in ("failed", "ended"))
     skipped = Counter(group(each["reason"]) for each in tests if each["outcome"] == "skipped")
@@ -145,6 +149,7 @@ def main() -> None:
     path = save("numba_programs", {
         "numba_cuda": metadata.version("numba-cuda"), "tests": dict(counts), "reasons": dict(reasons.most_common()),
         "skipped_because": dict(skipped.most_common()),
+        "not_reached": sorted(n.removeprefix(PACKAGE + ".") for n in names if not (into / f"{n}.through").exists()),
         "modules": {name.removeprefix(PACKAGE + "."): dict(Counter(each["outcome"] for each in found))
                     for name, found in outcomes.items()},
         "not_passed": sorted(f"{each['test'].removeprefix(PACKAGE + '.')}: {group(each['reason'])}" for each in tests
