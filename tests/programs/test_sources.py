@@ -30,7 +30,7 @@ def test_a_folder_is_its_cuda_and_cpp_files(tmp_path: Path) -> None:
             "1000",
             r"there is no file .*1000: what is for the program goes behind --, as in gridstride run prog.cu -- 1000",
         ),
-        (("a.py",), "a.py", "is no CUDA program.*python .*a.py runs it"),
+        (("a.py",), "a.py", "is no CUDA program.*gridstride run .*a.py runs it"),
         (("a.txt",), "a.txt", "is no CUDA program"),
         (("a.md",), "", "has no .cu, .cpp"),
     ],

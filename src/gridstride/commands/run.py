@@ -14,6 +14,7 @@ from gridstride.programs.calls.fat_binary import NoPtx, ptx_of
 from gridstride.programs.calls.peers import MOST
 from gridstride.programs.memory_size import memory_size
 from gridstride.programs.program_errors import BuildFailed, ProgramError
+from gridstride.programs.python.script_run import check_script, is_script, run_script, run_script_on_hardware
 from gridstride.programs.run import Built, Ended, Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
@@ -44,6 +45,7 @@ def run(
     if late and predict:
         raise WrongUse("--late puts work off and --predict says how long it takes: give one of them")
     failing = _fails(fails)
+    script = _names_script(words, options, ptx=ptx)
     if device == "physical":
         virtual = {
             "--chip": chip, "--sanitize": sanitize, "--seed": seed is not None, "--predict": predict, "--fail": fails,
@@ -52,20 +54,23 @@ def run(
         return _run_on_hardware(words, arguments, options, virtual, time_limit=time_limit, as_json=as_json)
     model = chip_of(device, chip)
     nbytes = memory_of(memory, model)
-    try:
-        files = sources(words)
-        built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
-    except BuildFailed as failed:
-        return not_built(failed, as_json)
-    except ProgramError as error:
-        raise WrongUse(str(error)) from None
-    if ptx:
-        return _show_ptx(built)
     settings = Settings(
         model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
         stdout=STDERR if as_json else None, fails=failing, late=late, gpus=gpus, memory=nbytes,
     )  # fmt: skip
-    ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
+    try:
+        if script:
+            ended = run_script(words[0], arguments, settings, progress=print_stderr)
+        else:
+            files = sources(words)
+            built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
+            if ptx:
+                return _show_ptx(built)
+            ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
+    except BuildFailed as failed:
+        return not_built(failed, as_json)
+    except ProgramError as error:
+        raise WrongUse(str(error)) from None
     _say_how(ended, time_limit)
     if failing and ended.activity and not ended.activity.get("failed_calls"):
         print_stderr(f"note: --fail {' --fail '.join(fails)}: the program made no such call")
@@ -86,12 +91,16 @@ def _run_on_hardware(
         raise WrongUse(f"{given[0]} is the virtual GPU's, and cannot be with --device physical")
     if not physical_count():
         raise WrongUse("--device physical: there is no NVIDIA GPU here, or no driver for it; leave --device out")
+    stdout = STDERR if as_json else None
     try:
-        files = sources(words)
-        ended = build_and_run(
-            files, Options(**options), [str(files[0].with_suffix("")), *arguments], time_limit=time_limit,
-            stdout=STDERR if as_json else None, progress=print_stderr,
-        )  # fmt: skip
+        if is_script(words):
+            ended = run_script_on_hardware(words[0], arguments, time_limit=time_limit, stdout=stdout)
+        else:
+            files = sources(words)
+            ended = build_and_run(
+                files, Options(**options), [str(files[0].with_suffix("")), *arguments], time_limit=time_limit,
+                stdout=stdout, progress=print_stderr,
+            )  # fmt: skip
     except BuildFailed as failed:
         return not_built(failed, as_json)
     except ProgramError as error:
@@ -100,6 +109,27 @@ def _run_on_hardware(
     if as_json:
         emit(_json(ended, predict=False))
     return ended.status
+
+
+_OF_COMPILERS = {
+    "include": "-I", "define": "-D", "libraries": "-l", "std": "--std", "relocatable": "--rdc", "flags": "--nvcc",
+}  # fmt: skip
+
+
+def _names_script(words: Sequence[str], options: Mapping[str, Any], *, ptx: bool) -> bool:
+    """Whether a Python program is named; WrongUse for what cannot be with one."""
+    try:
+        if not is_script(words):
+            return False
+        check_script(words[0])
+    except ProgramError as error:
+        raise WrongUse(str(error)) from None
+    given = [word for name, word in _OF_COMPILERS.items() if options.get(name)] + ["--ptx"] * ptx
+    if given:
+        raise WrongUse(
+            f"{given[0]} is for the compilers of .cu files, and {words[0]} is a Python program: leave it out"
+        )
+    return True
 
 
 def check_gpus(number: int) -> None:

@@ -68,9 +68,8 @@ class Settings:
     memory: int | None = None
     """Bytes that each of them has, where that is less than the chip's."""
 
-    def order(self, built: Built, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
+    def order(self, tools: Toolchain, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
         """What the program's process is told; `program` and `runtime` are paths as it sees them."""
-        tools = built.tools
         vendors = {
             "vendor_runtime": tools.vendor_runtime,
             "vendor_nvrtc": tools.vendor_nvrtc,
@@ -122,24 +121,46 @@ def build(
 def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
     """Runs the program to its end; `arguments` begin with its name."""
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
-        reading, writing = os.pipe()
-        order = settings.order(
-            built, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}", reports=writing
+
+        def command(reports: int) -> list[str]:
+            order = settings.order(
+                built.tools, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}",
+                reports=reports,
+            )  # fmt: skip
+            return [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
+
+        return watched(lambda reports: Start(command(reports), None, (runtime, program)), settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a process of a program begins; `environment` None for this process' own."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] | None = None
+    descriptors: tuple[int, ...] = ()
+    """Those that it has besides the standard ones and the one for reports."""
+
+
+def watched(start: Callable[[int], Start], settings: Settings) -> Ended:
+    """Runs a process to its end. `start` is told the descriptor that the process reports to."""
+    reading, writing = os.pipe()
+    how = start(writing)
+    began = time.monotonic()
+    with signals_for_the_program() as pass_on:
+        child = subprocess.Popen(
+            how.command, env=how.environment, pass_fds=(*how.descriptors, writing), stdout=settings.stdout
         )
-        command = [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
-        began = time.monotonic()
-        with signals_for_the_program() as pass_on:
-            child = subprocess.Popen(command, pass_fds=(runtime, program, writing), stdout=settings.stdout)
-            pass_on.append(child)
-            os.close(writing)
-            try:
-                lines, timed_out = _wait(child, reading, settings.time_limit)
-            finally:
-                os.close(reading)
-                if child.poll() is None:
-                    child.kill()
-                    child.wait()
-        seconds = time.monotonic() - began
+        pass_on.append(child)
+        os.close(writing)
+        try:
+            lines, timed_out = _wait(child, reading, settings.time_limit)
+        finally:
+            os.close(reading)
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    seconds = time.monotonic() - began
     told = reported(lines)
     code = child.returncode
     if timed_out:

@@ -47,6 +47,6 @@ def _files(path: Path) -> list[Path]:
     if not path.is_file():
         raise ProgramError(f"{path} is a pipe or a device: write what is in it to a file first")
     if path.suffix not in (*CUDA_SUFFIXES, *HOST_SUFFIXES):
-        hint = f": python {path} runs it" if path.suffix == ".py" else ""
+        hint = f": gridstride run {path} runs it" if path.suffix == ".py" else ""
         raise ProgramError(f"{path} is no CUDA program: .cu, .cpp, .cc, .cxx and .c files are compiled{hint}")
     return [path]

@@ -8,7 +8,15 @@ import struct
 import pytest
 
 from gridstride.programs.calls.fat_binary import NoPtx, fat_binary, ptx_at, ptx_in_object
-from gridstride.programs.calls.program_code import NoCode, ProgramCode, image_of, log_message, status_of, texts_at
+from gridstride.programs.calls.program_code import (
+    NoCode,
+    ProgramCode,
+    bounded,
+    image_of,
+    log_message,
+    status_of,
+    texts_at,
+)
 from gridstride.programs.calls.status import Status
 from gridstride.protocol import LinkError
 from gridstride.virtual.ptx.syntax_errors import PtxError
@@ -145,3 +153,15 @@ def test_an_image_stays_where_it_is() -> None:
         assert kept.code.code_image(number, ctypes.pointer(image), ctypes.pointer(nbytes)) == Status.SUCCESS
         first.append((image.value, ctypes.string_at(image.value, nbytes.value)))
     assert first[0] == first[1] == (image.value, fat_binary(PTX))
+
+
+def test_a_bound_on_registers_stands_in_each_kernel_that_has_none() -> None:
+    first, second = (
+        ".visible .entry a(.param .u64 p)\n{ ret; }\n",
+        ".entry b(\n.param .u32 q\n)\n.maxnreg 20\n{ ret; }\n",
+    )
+    ptx = first + second + ".func f() { }\n"
+    text = bounded(ptx, 38)
+    assert ".entry a(.param .u64 p)\n.maxnreg 38\n{" in text
+    assert text.count(".maxnreg") == 2
+    assert ".maxnreg 20" in text

@@ -33,7 +33,8 @@ def add(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     files: Annotated[
-        list[str], typer.Argument(metavar="PROG.cu|DIR|FILES… [-- ARGS]", help="Its source, then its own arguments.")
+        list[str],
+        typer.Argument(metavar="PROG.cu|SCRIPT.py|DIR|FILES… [-- ARGS]", help="Its source, then its own arguments."),
     ],
     include: Annotated[
         list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")
@@ -80,7 +81,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Compile and run a whole CUDA program, main() and all.
+    """Compile and run a whole CUDA program, main() and all; or run a Python one, of numba.cuda or cuda.core.
 
     On the virtual GPU, with compilers from wheels (`pip install 'gridstride[programs]'`). Stdin, stdout and the exit
     status are the program's: 128 + n for signal n; 1 also for what does not compile. Its host code runs as you, in no

@@ -71,6 +71,9 @@ class Board:
         self._calls = TimelineCalls(device, devices)
         self._late: LateWork | None = None
         self._copies: CopyLog | None = None
+        self.leaks_are_findings = device.sanitize
+        self.interrupted: Callable[[], object] = lambda: None
+        """Is told of Ctrl-C in a kernel, which cannot be raised into C."""
         code = ProgramCode(reports.say)
         self.modules = ModuleCalls(device, reports, self.memory, self._peers, code, self._catch_up)
         arena = device.arena
@@ -131,6 +134,9 @@ class Board:
         def guarded(*arguments: Any) -> Any:
             try:
                 return function(*arguments)
+            except KeyboardInterrupt:  # of a Python program: raised again when the call has come back to it
+                self.interrupted()
+                return None if kind._restype_ is None else 0
             except Exception as error:
                 self.reports.say(f"{function.__name__} failed: {type(error).__name__}: {error}")
                 return failed
@@ -295,6 +301,6 @@ class Board:
             if self._calls.pictures is not None:
                 self.reports.launches(self._calls.pictures.words())
         self.reports.activity(self.activity.as_dict())
-        if self.device.sanitize:
+        if self.leaks_are_findings:
             for leak in self.device.leaks():
                 self.reports.finding(self._peers.leak_in_words(leak))

@@ -108,7 +108,8 @@ class ModuleCalls:
         self._kept += [offsets, sizes]
         layout[0] = KernelLayout(
             len(self.kernels), len(kernel.parameters), ctypes.addressof(offsets), ctypes.addressof(sizes),
-            kernel.parameter_bytes, kernel.static_shared, kernel.local_bytes, 0, kernel.max_threads,
+            kernel.parameter_bytes, kernel.static_shared, kernel.local_bytes,
+            kernel.module.constant_bytes, kernel.max_threads,
             (ctypes.c_int64 * 3)(*(kernel.required_cluster or (0, 0, 0))),
         )  # fmt: skip
         self.kernels.append(kernel)

@@ -30,6 +30,9 @@ _LINKED_MAGIC = 0x4B4C5347
 _VERSION = re.compile(r"^\s*\.version\b", re.MULTILINE)
 _ANY, _PTX, _FAT_BINARY, _OBJECT = range(4)
 """By the number of CODE_ in runtime.h."""
+_REGISTERS = 8
+"""CODE_REGISTERS."""
+_ENTRY = re.compile(r"(\.entry\s+[\w$]+\s*(?:\([^)]*\))?)(?![^{;]*\.maxnreg)")
 
 
 class NoCode(ValueError):
@@ -58,13 +61,14 @@ class ProgramCode:
 
     def code(self, image: int | None, nbytes: int, kind: int, number: Any, log: int | None, room: int) -> int:
         """Keep the code at an address."""
+        registers, kind = kind >> _REGISTERS, kind & (1 << _REGISTERS) - 1
         try:
             texts = texts_at(image or 0, nbytes, kind)
             if kind == _PTX:  # for the linker, which looks at once; a module is looked at when it is loaded
                 parse(texts[0])
         except _ERRORS as error:
             return self.refused(error, log or 0, room)
-        number[0] = self._keep(texts)
+        number[0] = self._keep([bounded(text, registers) for text in texts] if registers else texts)
         return Status.SUCCESS
 
     def link_code(self, numbers: Any, count: int, number: Any, log: int | None, room: int) -> int:
@@ -99,6 +103,11 @@ class ProgramCode:
     def _keep(self, texts: Sequence[str]) -> int:
         self._codes.append(tuple(texts))
         return len(self._codes) - 1
+
+
+def bounded(ptx: str, registers: int) -> str:
+    """PTX whose kernels have no more registers for a thread, where they say nothing of that themselves."""
+    return _ENTRY.sub(rf"\1\n.maxnreg {registers}", ptx)
 
 
 def texts_at(address: int, nbytes: int, kind: int) -> list[str]:

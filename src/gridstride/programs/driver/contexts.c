@@ -13,7 +13,9 @@ static Context *made; /* those that the program made, destroyed ones too: who us
 static int initialised;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int gs_initialised(void) { return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE); }
+static int forked; /* the process has an initialised parent's memory, and no GPU: as on hardware */
+int gs_initialised(void) { return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE) && !forked; }
+PUBLIC void gs_forked(void) { forked = initialised; }
 int gs_is_alive(const Context *context) { return context == NULL || context->state == ALIVE; }
 int gs_is_primary(const Context *context) { return context >= primary && context < primary + GS_MOST_DEVICES; }
 
@@ -89,6 +91,7 @@ CUresult gs_enter_driver(void) {
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 PUBLIC CUresult CUDAAPI cuInit(unsigned flags) {
     NEED(flags == 0, CUDA_ERROR_INVALID_VALUE);
+    NEED(!forked, CUDA_ERROR_NOT_INITIALIZED);
     __atomic_store_n(&initialised, 1, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
@@ -191,7 +194,7 @@ PUBLIC CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
 }
 
 PUBLIC CUresult CUDAAPI cuCtxGetDevice(CUdevice *device) {
-    ENTER_DRIVER();
+    ENTER_INITIALISED(); /* and no look at faults, of which hardware does not know before something waits */
     return cuCtxGetDevice_v2(device, NULL);
 }
 

@@ -47,6 +47,7 @@ typedef struct {
 
 CUresult gs_read_options(unsigned count, CUjit_option *options, void **values, Logs *logs);
 void gs_count_logs(const Logs *logs); /* says how much was written */
+int gs_is_device_runtime(const void *data, size_t bytes);
 CUresult gs_read_file(const char *path, char **data, size_t *bytes); /* with a zero behind; to be freed */
 
 struct cudaChannelFormatDesc gs_format(CUarray_format format, unsigned channels);

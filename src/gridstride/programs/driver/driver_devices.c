@@ -101,3 +101,9 @@ PUBLIC CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *supported, CUexecAff
     *supported = 0;
     return CUDA_SUCCESS;
 }
+
+/* Known before cuInit. */
+PUBLIC CUresult CUDAAPI cuDriverGetVersion(int *version) {
+    NEED(version != NULL, CUDA_ERROR_INVALID_VALUE);
+    return RUNTIME(cudaDriverGetVersion(version));
+}

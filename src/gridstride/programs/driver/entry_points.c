@@ -36,6 +36,19 @@ PUBLIC CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **function, in
     return *function != NULL ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+/* Tables that are not public. NVIDIA's compilers ask, too, which do without; a program's static runtime does not. */
+PUBLIC CUresult CUDAAPI cuGetExportTable(const void **table, const CUuuid *id) {
+    static const char *const without[] = {"libnvJitLink", "libnvrtc", "libnvvm"};
+    Dl_info caller;
+    (void)table, (void)id;
+    if (dladdr(__builtin_return_address(0), &caller) && caller.dli_fname != NULL)
+        for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+            if (strstr(caller.dli_fname, without[i]) != NULL)
+                return CUDA_ERROR_NOT_SUPPORTED;
+    return RUNTIME(gs_refused("cuGetExportTable", "its tables are not public, and what is linked with NVIDIA's static "
+                                                  "runtime, as CuPy is, needs them"));
+}
+
 /* The libraries that are in this one, which a program may open by name; all others as the system has them. */
 static int is_ours(const char *name) {
     static const char *const ours[] = {"libcuda.so", "libcudart.so", "libnvrtc.so"};

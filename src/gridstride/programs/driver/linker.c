@@ -1,4 +1,5 @@
 /* Code that the program gives: its logs, files of it, and several pieces linked to one. */
+#define _GNU_SOURCE
 #include "driver.h"
 
 CUresult gs_read_options(unsigned count, CUjit_option *options, void **values, Logs *logs) {
@@ -91,10 +92,19 @@ static int kind_of(CUjitInputType type) {
     }
 }
 
+/* libcudadevrt.a: what kernels call to launch others and to meet as a grid is the virtual GPU's own. */
+int gs_is_device_runtime(const void *data, size_t bytes) {
+    static const char archive[] = "!<arch>\n", member[] = "cuda_device_runtime.o";
+    return bytes > sizeof archive && memcmp(data, archive, sizeof archive - 1) == 0 &&
+           memmem(data, bytes, member, sizeof member - 1) != NULL;
+}
+
 static CUresult add(CUlinkState state, CUjitInputType type, const void *data, size_t bytes) {
     int64_t code;
     NEED(state != NULL && state->state == LINKING, CUDA_ERROR_INVALID_HANDLE);
     NEED(data != NULL && bytes != 0 && type >= 0 && type < CU_JIT_NUM_INPUT_TYPES, CUDA_ERROR_INVALID_VALUE);
+    if (type == CU_JIT_INPUT_LIBRARY && gs_is_device_runtime(data, bytes))
+        return CUDA_SUCCESS;
     const Logs *logs = &state->logs;
     cudaError_t error = gs_board.code(data, bytes, kind_of(type), &code, logs->error, logs->error_room);
     gs_count_logs(logs);
@@ -119,7 +129,7 @@ PUBLIC CUresult CUDAAPI cuLinkAddFile(CUlinkState state, CUjitInputType type, co
     ENTER_DRIVER();
     const char *file = path != NULL && strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
     if (file != NULL && type == CU_JIT_INPUT_LIBRARY && strcmp(file, "libcudadevrt.a") == 0)
-        return CUDA_SUCCESS; /* what kernels call to launch others is the virtual GPU's own */
+        return CUDA_SUCCESS; /* wherever it is said to be */
     GIVE(gs_read_file(path, &data, &bytes));
     CUresult result = add(state, type, data, bytes);
     free(data);

@@ -46,32 +46,16 @@ def main(order: dict[str, Any]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGPIPE):  # Python's own handlers would wait for Python code to go on
         signal.signal(number, signal.SIG_DFL)
-    from gridstride.programs.calls.board import NOTHING_SHARED, Board
+    from gridstride.programs.process.board_of import board_of
     from gridstride.programs.process.reports import Reports
-    from gridstride.virtual.gpu import VirtualGPU
     from gridstride.virtual.machine import tiers
 
     runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
-    limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
-    device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
-    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
-                  vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
-                  devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
-    board.record.shared = order.get("shared", NOTHING_SHARED)
-    if order["tells_calls"]:
-        board.tell_calls()
-    if order["late"]:
-        board.be_late()
-    if order["copy_log"]:
-        board.log_copies(order["copy_log"])
-    if order["predict"]:
-        board.predict(shown=order["timeline"], pictured=order["pictures"])
-    runtime.gs_set_board(ctypes.byref(board.record))
+    board = board_of(order, runtime, reports)
     runtime.gs_settle_at_exit.restype = None
     tiers.before_compiling.append(runtime.gs_settle_at_exit)
-    runtime.gs_set_device_name(device.properties.name.encode())
     sys.stdout = ProgramOutput(runtime, board.activity)
     words = [os.fsencode(word) for word in order["arguments"]]
     arguments = (ctypes.c_char_p * (len(words) + 1))(*words, None)

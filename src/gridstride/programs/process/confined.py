@@ -113,7 +113,7 @@ class ProgramRoom:
         with contextlib.ExitStack() as stack:
             (stdout, stdout_end), (stderr, stderr_end), (reports, reports_end) = (_pipe(stack) for _ in range(3))
             order = replace(settings, chip=self.chip).order(
-                self._built, arguments, program=str(self._root / "built" / "program.so"),
+                self._built.tools, arguments, program=str(self._root / "built" / "program.so"),
                 runtime=str(self._root / "built" / SONAME), reports=FIRST,
             )  # fmt: skip
             order["time_limit"] = self.limits.launch_seconds

@@ -12,6 +12,24 @@ PUBLIC void gs_set_board(const Board *board) {
     gs_tells_calls = (int)board->tells_calls;
 }
 
+/* The interpreter of a Python program ends before its packages have destroyed all that they hold, which succeeds here as
+ * on hardware; what would begin something new is given cudaErrorCudartUnloading, CUDA_ERROR_DEINITIALIZED.
+ */
+static uint64_t is_nothing(void) { return 0; }
+static int is_unloading(void) { return cudaErrorCudartUnloading; }
+
+PUBLIC void gs_retire_board(void) {
+    void (**callback)(void) = (void (**)(void))(void *)&gs_board.allocate;
+    for (; (void *)callback < (void *)(&gs_board + 1); callback++)
+        *callback = (void (*)(void))is_nothing;
+    void *const begin[] = {&gs_board.load, &gs_board.load_code, &gs_board.launch, &gs_board.copy, &gs_board.code,
+                           &gs_board.link_code, &gs_board.kernel, &gs_board.variable};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        *(void **)begin[i] = (void *)is_unloading;
+    gs_board.models = 0;
+    gs_tells_calls = 0;
+}
+
 int64_t gs_attribute(int number) {
     enum { KEPT = 256 };
     static int64_t kept[KEPT];

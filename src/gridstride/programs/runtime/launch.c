@@ -1,4 +1,6 @@
 /* Launches: what <<<>>> pushes and pops, and parameters packed as the kernel's PTX declares them. */
+#include <signal.h>
+
 #include "graphs.h"
 
 typedef struct {
@@ -6,6 +8,9 @@ typedef struct {
     size_t shared;
     cudaStream_t stream;
 } Configuration;
+
+static _Thread_local int interrupted;
+PUBLIC void gs_interrupt_behind_launch(void) { interrupted = 1; }
 
 enum { DEPTH = 16 };
 static _Thread_local Configuration pushed[DEPTH]; /* an argument of a launch may launch too */
@@ -64,6 +69,10 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
                     .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes,
                     .stream = gs_stream_number(stream), .device = gs_current()};
     cudaError_t error = gs_board.launch(&order);
+    if (interrupted) { /* in Python, which ended the kernel; nothing may be raised into C, so it is said again here */
+        interrupted = 0;
+        raise(SIGINT);
+    }
     if (packed != few)
         free(packed);
     return gs_error(error);

@@ -114,7 +114,8 @@ PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flag
     return give(pointer, bytes, GS_MANAGED, flags, SPENT_MANAGED);
 }
 
-cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device) {
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device,
+                            MemoryKind kind) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     if (gs_capturing(stream)) {
         CHECK(pointer != NULL, cudaErrorInvalidValue);
@@ -122,7 +123,7 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
     }
     int before = gs_current();
     gs_make_current(device); /* whose memory it becomes */
-    cudaError_t error = give(pointer, bytes, GS_DEVICE, 0, SPENT_QUEUED);
+    cudaError_t error = give(pointer, bytes, kind, 0, SPENT_QUEUED);
     gs_make_current(before);
     if (error != cudaSuccess)
         return error;
@@ -136,7 +137,7 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
 PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
     int device = gs_stream_device(stream);
-    return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device);
+    return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device, GS_DEVICE);
 }
 
 static void late_free(const void *pointer) { take_back(*(void *const *)pointer, GS_DEVICE, GS_MANAGED); }

@@ -4,6 +4,7 @@
 typedef struct {
     int64_t number;
     int device;
+    MemoryKind kind; /* GS_MANAGED for the host's pools and managed ones, too: their memory is everybody's */
     uint32_t reuse[4]; /* by cudaMemPoolAttr, 1 to 3 */
     char access[GS_MOST_DEVICES];
 } Pool;
@@ -13,7 +14,7 @@ static Pool *default_pools[GS_MOST_DEVICES], *current_pools[GS_MOST_DEVICES];
 static Pool *new_pool(int64_t number, int device) {
     Pool *pool = calloc(1, sizeof *pool);
     if (pool != NULL)
-        *pool = (Pool){.number = number, .device = device, .reuse = {0, 1, 1, 1}};
+        *pool = (Pool){.number = number, .device = device, .kind = GS_DEVICE, .reuse = {0, 1, 1, 1}};
     return pool;
 }
 
@@ -31,6 +32,59 @@ static Pool *current_pool(int device) {
 }
 
 int64_t gs_current_pool(int device) { return current_pool(device)->number; }
+
+/* -- pools by place and kind of memory ---------------------------------------------------------------------------- */
+enum { HOST_POOL, MANAGED_POOL, SHARED_POOLS };
+static Pool *default_shared[SHARED_POOLS], *current_shared[SHARED_POOLS];
+
+static int is_of_device(const struct cudaMemLocation *location, enum cudaMemAllocationType type) {
+    return location->type == cudaMemLocationTypeDevice && type == cudaMemAllocationTypePinned;
+}
+
+static int is_place(const struct cudaMemLocation *location, enum cudaMemAllocationType type) {
+    if (location == NULL || (type != cudaMemAllocationTypePinned && type != cudaMemAllocationTypeManaged))
+        return 0;
+    return location->type == cudaMemLocationTypeDevice ? gs_is_device(location->id)
+                                                       : location->type != cudaMemLocationTypeInvalid ||
+                                                             type == cudaMemAllocationTypeManaged;
+}
+
+static Pool **shared_pool(enum cudaMemAllocationType type, int current) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int which = type == cudaMemAllocationTypeManaged ? MANAGED_POOL : HOST_POOL;
+    pthread_mutex_lock(&lock);
+    if (default_shared[which] == NULL) {
+        default_shared[which] = new_pool(gs_board.create_pool(), 0);
+        default_shared[which]->kind = GS_MANAGED;
+    }
+    pthread_mutex_unlock(&lock);
+    return current && current_shared[which] != NULL ? &current_shared[which] : &default_shared[which];
+}
+
+PUBLIC cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+                                            enum cudaMemAllocationType type) {
+    CHECK(pool != NULL && is_place(location, type), cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)(is_of_device(location, type) ? default_pool(location->id) : *shared_pool(type, 0));
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation *location,
+                                     enum cudaMemAllocationType type) {
+    CHECK(pool != NULL && is_place(location, type), cudaErrorInvalidValue);
+    *pool = (cudaMemPool_t)(is_of_device(location, type) ? current_pool(location->id) : *shared_pool(type, 1));
+    return cudaSuccess;
+}
+
+PUBLIC cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
+                                     cudaMemPool_t pool) {
+    CHECK(pool != NULL && is_place(location, type), cudaErrorInvalidValue);
+    int of_device = is_of_device(location, type);
+    CHECK((((Pool *)pool)->kind == GS_DEVICE) == of_device, cudaErrorInvalidValue);
+    if (of_device)
+        return cudaDeviceSetMemPool(location->id, pool);
+    current_shared[type == cudaMemAllocationTypeManaged ? MANAGED_POOL : HOST_POOL] = (Pool *)pool;
+    return cudaSuccess;
+}
 
 PUBLIC cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
     CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
@@ -57,6 +111,9 @@ PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPo
     CHECK(gs_is_device(device), cudaErrorInvalidValue);
     Pool *made = new_pool(gs_board.create_pool(), device);
     CHECK(made != NULL, cudaErrorMemoryAllocation);
+    if (properties->allocType == cudaMemAllocationTypeManaged || properties->location.type == cudaMemLocationTypeHost ||
+        properties->location.type == cudaMemLocationTypeHostNuma)
+        made->kind = GS_MANAGED;
     *pool = (cudaMemPool_t)made;
     gs_board.object(OBJECT_POOL, 1);
     return cudaSuccess;
@@ -66,6 +123,11 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     CHECK(pool != NULL, cudaErrorInvalidValue);
     int device = ((Pool *)pool)->device;
     CHECK((Pool *)pool != default_pools[device], cudaErrorInvalidValue);
+    for (int i = 0; i < SHARED_POOLS; i++) {
+        CHECK((Pool *)pool != default_shared[i], cudaErrorInvalidValue);
+        if (current_shared[i] == (Pool *)pool)
+            current_shared[i] = NULL;
+    }
     if (current_pools[device] == (Pool *)pool)
         current_pools[device] = NULL;
     gs_board.destroy_pool(((Pool *)pool)->number);
@@ -76,7 +138,8 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 
 PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     CHECK(pool != NULL, cudaErrorInvalidValue);
-    return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number, ((Pool *)pool)->device);
+    return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number, ((Pool *)pool)->device,
+                           ((Pool *)pool)->kind);
 }
 
 PUBLIC cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {

@@ -143,6 +143,7 @@ enum { GS_MOST_DEVICES = 16 };
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
 enum { MODELS_LATE = 2 }; /* as late_work.py has it */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
+enum { CODE_REGISTERS = 8 }; /* by so many bits higher the most registers that a thread of its kernels may have */
 enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
 enum { WAITED_DEVICE, WAITED_STREAM, WAITED_EVENT, WAITED_FREE }; /* the last: for the device, in cudaFree */
 enum { SPENT_ALLOCATE, SPENT_FREE, SPENT_QUEUED, SPENT_MANAGED };
@@ -236,7 +237,8 @@ void gs_forget_all(int device, const Context *context); /* what is its, of a pri
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
-cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device);
+cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device,
+                            MemoryKind kind);
 int64_t gs_current_pool(int device);
 /* `waits`: whether the call comes back only when the copy is done. */
 cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream, int waits);

@@ -120,29 +120,36 @@ def _functions(table: Mapping[str, Mapping[str, str]], known: Mapping[str, tuple
 
 
 _OWN_LINK = {
-    "__nvJitLinkCreate": "gs_jit_link_create",
-    "__nvJitLinkGetLinkedCubinSize": "gs_jit_link_cubin_size",
-    "__nvJitLinkGetLinkedCubin": "gs_jit_link_cubin",
-}
-"""Written in driver/jit_link.c."""
+    "Create": "create", "Destroy": "destroy", "AddData": "add_data", "AddFile": "add_file", "Complete": "complete",
+    "GetLinkedCubinSize": "cubin_size", "GetLinkedCubin": "cubin", "GetLinkedPtxSize": "ptx_size",
+    "GetLinkedPtx": "ptx", "GetLinkedLTOIRSize": "ir_size", "GetLinkedLTOIR": "ir", "GetErrorLogSize": "error_size",
+    "GetErrorLog": "error", "GetInfoLogSize": "info_size", "GetInfoLog": "info",
+}  # fmt: skip
+"""Written in driver/jit_link.c, under gs_jit_link_ and this."""
 
 
 def generated_jit_link(header: str) -> str:
-    """C of nvJitLink's functions, whose symbols end with the release of its header; none where there is no header."""
+    """C of nvJitLink's functions; none where there is no header.
+
+    Their symbols end with the release of the header; those that look for them by name know them without that, too.
+    """
     found = _JIT_LINK.findall(header)
     ending = found[0][1] if found else ""
     lines = ['#include "runtime.h"', "typedef uint64_t W;", "void *gs_jit_link(const char *name);",
              f'const char *const gs_jit_link_ending = "{ending}";']  # fmt: skip
     types, names = ", ".join(["W"] * 6), "a, b, c, d, e, f"
-    for name, symbol in [*((name, name + ending) for name, ending in found), ("nvJitLinkVersion", "nvJitLinkVersion")]:
-        own = _OWN_LINK.get(name)
-        called = f"int {own}({types});" if own else ""
-        target = own or "vendor"
-        asked = "" if own else f'int (*vendor)({types}) = gs_jit_link("{symbol}"); if (vendor == NULL) return 6;'
-        lines.append(
-            f'{called} PUBLIC int link_{name}({_WORDS}) __asm__("{symbol}"); '
-            f"int link_{name}({_WORDS}) {{ {asked} return {target}({names}); }}"
-        )
+    for name, release in [*found, ("nvJitLinkVersion", "")]:
+        plain = name.removeprefix("__")
+        own = _OWN_LINK.get(plain.removeprefix("nvJitLink"))
+        called = f"int gs_jit_link_{own}({types});" if own else ""
+        target = f"gs_jit_link_{own}" if own else "vendor"
+        asked = f'int (*vendor)({types}) = gs_jit_link("{name}{release}"); if (vendor == NULL) return 6;'
+        for symbol in {name + release: None, plain: None}:
+            function = f"link_{symbol}({_WORDS})"
+            lines.append(
+                f'{called} PUBLIC int {function} __asm__("{symbol}"); '
+                f"int {function} {{ {'' if own else asked} return {target}({names}); }}"
+            )
     return "\n".join(lines) + "\n"
 
 

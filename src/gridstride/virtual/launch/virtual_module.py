@@ -42,6 +42,8 @@ class VirtualModule:
                 f"{CONSTANT_BYTES:,}: put the larger ones into __device__ memory"
             )
         self._entries = known.entries
+        self.constant_bytes = known.constants
+        """Bytes of its __constant__ variables."""
         self._place(known.variables)
         self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,13 @@ _HEAD = struct.Struct("<iiqiiii")
 assert _HEAD.size == OUTPUT.size, "OUTPUT has changed"
 OF_STOPPED = 1000
 """Records that are shown of a launch that was stopped: one that prints without end has filled the buffer."""
+
+
+class SupportsWrite(Protocol):
+    """What a launch prints to."""
+
+    def write(self, text: str, /) -> object:
+        """All of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class Output:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.to: SupportsWrite | None = None
+        """Where text goes; to sys.stdout where this is None."""
         self._memory = np.zeros(size + OUTPUT.size, np.uint8)
         self.address = self._memory.ctypes.data
         self._used = 0
@@ -63,7 +72,7 @@ class Output:
         return sorted(found, key=lambda r: (r.block, r.warp))
 
     def show(self, launch: Any, *, stopped: bool = False) -> None:
-        """Writes what a launch printed to sys.stdout, the beginning of it where it was stopped, and warns where the
+        """Writes what a launch printed, the beginning of it where it was stopped, and warns where the
         buffer was too small.
         """
         self._used = min(int(launch["output_used"]), self.size)
@@ -72,9 +81,10 @@ class Output:
         printed = [r for r in self.records(launch) if r.kind == PRINTED]
         shown = printed[:OF_STOPPED] if stopped else printed
         text = b"".join(rendered(r.text) for r in shown)
-        sys.stdout.write(text.decode("utf-8", "replace"))
+        to = self.to or sys.stdout
+        to.write(text.decode("utf-8", "replace"))
         if len(shown) < len(printed):
-            sys.stdout.write(f"… and {len(printed) - len(shown)} more before the launch was stopped\n")
+            to.write(f"… and {len(printed) - len(shown)} more before the launch was stopped\n")
         lost = int(launch["output_lost"])
         if lost:
             message = (
