@@ -16,7 +16,7 @@ from gridstride.judge.header import read_kernel
 from gridstride.kernels.decode_step import op, packing
 from gridstride.kernels.decode_step.packing import Geometry, stream
 from gridstride.models.config import DecoderConfig
-from gridstride.models.decoder import Decoder
+from gridstride.models.decoder import Decoder, LayerAttention
 
 SMALL = Geometry(blocks=8, warps=4, width=256, hidden=256, heads=4, kv_heads=2, head_width=64)
 SIXTEEN_ROWS, TILE = 16, 16 * 32
@@ -134,7 +134,8 @@ class Float64:
         positions = torch.arange(start, start + len(tokens))
         return self._decoder.logits(self._decoder(torch.tensor(tokens), positions, attend=self._attend))[-1]
 
-    def _attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def _attend(self, which: LayerAttention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        layer = which.layer
         if layer < len(self.cache):
             k, v = torch.cat([self.cache[layer][0], k]), torch.cat([self.cache[layer][1], v])
             self.cache[layer] = k, v
