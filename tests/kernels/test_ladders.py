@@ -22,11 +22,18 @@ from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
+    ("sample", "01_thread_per_row"),
+    ("sample", "02_block_per_row"),
     ("sample", "03_eight_ways"),
     ("paged_attention", "01_thread_per_head"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
+    ("rms_norm_backward", "03_registers"),
     ("rms_norm_backward", "04_prefetch"),
+    ("rms_norm_backward", "05_bulk_ring"),
+    ("rotary_cache", "01_thread_per_head"),
+    ("rotary_cache", "02_block_per_head"),
+    ("rotary_cache", "03_warp_per_head"),
     ("skinny_gemm", "08_push"),
     *(("attention", file.name) for file in find("attention").rungs()),
 }
@@ -35,7 +42,12 @@ RUNGS = [
     for folder in FOLDERS
     for file in folder.rungs()
 ]
-TWINS = [path for folder in FOLDERS for path in sorted((folder.path / "twins").glob("*.py"))]
+LONG_TWINS = {("matmul", "triton_tile.py")}
+TWINS = [
+    pytest.param(path, marks=[pytest.mark.slow] * ((folder.problem.name, path.name) in LONG_TWINS))
+    for folder in FOLDERS
+    for path in sorted((folder.path / "twins").glob("*.py"))
+]
 """triton_….py and numba_….py: a rung in another language, on the same problem."""
 WRONG = [(folder, file) for folder in FOLDERS for file in folder.wrong()]
 LIMIT = 60.0  # seconds for one launch, on a machine that is busy with other tests

@@ -52,6 +52,7 @@ def test_a_wrong_kernel_is_blamed_from_there(none_here: None) -> None:
     assert "was written on line" in finding.message
 
 
+@pytest.mark.slow
 def test_one_that_never_ends_is_a_verdict(none_here: None) -> None:
     source = RUNG.source.replace("__syncthreads();", "while (in != nullptr) if (M < 0) break;")
     told = explained(parse_kernel(source, filename="mine.cu"))
