@@ -81,7 +81,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Compile and run a whole CUDA program, main() and all; or run a Python one, of numba.cuda or cuda.core.
+    """Run a whole CUDA program, of C++ or Python, with no GPU.
 
     On the virtual GPU, with compilers from wheels (`pip install 'gridstride[programs]'`). Stdin, stdout and the exit
     status are the program's: 128 + n for signal n; 1 also for what does not compile. Its host code runs as you, in no
