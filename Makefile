@@ -47,7 +47,7 @@ setup: $(VENV)/.core
 stack: $(VENV)/.stack
 
 test: lint
-	$(BIN)/$(PYTEST) -n $(WORKERS)
+	$(BIN)/$(PYTEST) -n $(WORKERS) --dist worksteal
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/$(PYTEST) -n $(WORKERS) $(LOWEST_TESTS)
