@@ -83,6 +83,12 @@ def test_a_draft_that_fails_costs_no_text(kind: type[FakeDraft]) -> None:
     assert engine.failed_steps == 0
 
 
+def test_a_draft_that_raises_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    served(Broken(**SIZES), [1, 2, 3])
+    served(Broken(**SIZES), [1, 2, 3], [4, 5])
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [MemoryError] * 2
+
+
 def test_a_sequence_that_the_draft_cannot_bear_goes_on_to_its_end() -> None:
     engine, (bad, good) = served(FakeDraft(**SIZES), [1, NOT_FINITE], [4, 5])
     assert good == alone([4, 5])

@@ -6,12 +6,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gridstride.programs.program_errors import BuildFailed, MissingToolchain
-from gridstride.programs.run import TIMED_OUT, Ended, signals_for_the_program
+from gridstride.programs.run import Ended, run_on_hardware
 from gridstride.programs.sources import Options
 
 _TOOLKITS = ("CUDA_HOME", "CUDA_PATH")
@@ -57,16 +56,4 @@ def build_and_run(
         )
         if built.returncode or not target.is_file():
             raise BuildFailed(f"{files[0]} does not compile", built.stdout + built.stderr)
-        began = time.monotonic()
-        with signals_for_the_program() as pass_on:
-            child = subprocess.Popen(arguments, executable=target, stdout=stdout)
-            pass_on.append(child)
-            try:
-                code = child.wait(time_limit)
-            except subprocess.TimeoutExpired:
-                return Ended(TIMED_OUT, time.monotonic() - began, timed_out=True)
-            finally:
-                if child.poll() is None:
-                    child.kill()
-                    child.wait()
-    return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
+        return run_on_hardware(arguments, executable=target, time_limit=time_limit, stdout=stdout)

@@ -132,6 +132,25 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
         return watched(lambda reports: Start(command(reports), None, (runtime, program)), settings)
 
 
+def run_on_hardware(
+    command: Sequence[str], *, time_limit: float | None, stdout: int | None, executable: Path | None = None
+) -> Ended:  # fmt: skip
+    """A process that finds this machine's GPU by itself, to its end; `executable` where it has another name."""
+    began = time.monotonic()
+    with signals_for_the_program() as pass_on:
+        child = subprocess.Popen(command, executable=executable, stdout=stdout)
+        pass_on.append(child)
+        try:
+            code = child.wait(time_limit)
+        except subprocess.TimeoutExpired:
+            return Ended(TIMED_OUT, time.monotonic() - began, timed_out=True)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """How a process of a program begins; `environment` None for this process' own."""

@@ -135,18 +135,7 @@ def classes(
         for what, rule in (("in twos", _in_twos(problem)), ("powers of two", _powers_of_two(problem))):
             yield CaseClass("data", f"{kind}, sizes {what}", _both(_both(_drawn(kind), rule), _still))
     yield from _thin(problem)
-    for p in placed(problem):
-        for units in _UNALIGNED:
-            yield CaseClass("placement", f"{p.name} alone {_bytes(problem, p, units)} past", _alone(problem, p, units))
-    if len(placed(problem)) > 1:
-        yield CaseClass("placement", "every array elsewhere", _apart(problem))
-        for units in _UNALIGNED:
-            yield CaseClass("placement", f"every array {units} units past", _alike(problem, units))
-        for units, tail in itertools.product(_UNALIGNED, range(1, VECTOR)) if is_flat(problem) else ():
-            what = f"every array {units} units past, a tail of {tail}"
-            yield CaseClass("placement", what, _both(_alike(problem, units), _tailed(problem, tail)))
-        for p in placed(problem) if len(placed(problem)) > 2 else ():
-            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
+    yield from _placements(problem)
     for order in ORDERS:
         yield CaseClass("order", order, _ordered(order), 3)
     yield CaseClass("memory", "other data in the same memory, then in other memory", lambda case: case.again, 3)
@@ -176,6 +165,22 @@ def _thin(problem: Problem) -> Iterator[CaseClass]:
         yield CaseClass(
             "thin", f"less than a vector, {p.name} past an aligned address", _both(_few(problem), _displaced(p))
         )
+
+
+def _placements(problem: Problem) -> Iterator[CaseClass]:
+    """Where arrays begin: each alone past an aligned address, and all of them in every way that matters."""
+    for p in placed(problem):
+        for units in _UNALIGNED:
+            yield CaseClass("placement", f"{p.name} alone {_bytes(problem, p, units)} past", _alone(problem, p, units))
+    if len(placed(problem)) > 1:
+        yield CaseClass("placement", "every array elsewhere", _apart(problem))
+        for units in _UNALIGNED:
+            yield CaseClass("placement", f"every array {units} units past", _alike(problem, units))
+        for units, tail in itertools.product(_UNALIGNED, range(1, VECTOR)) if is_flat(problem) else ():
+            what = f"every array {units} units past, a tail of {tail}"
+            yield CaseClass("placement", what, _both(_alike(problem, units), _tailed(problem, tail)))
+        for p in placed(problem) if len(placed(problem)) > 2 else ():
+            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
 
 
 def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:

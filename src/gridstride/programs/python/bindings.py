@@ -18,7 +18,6 @@ _MODULES = {"cuda.bindings._internal.runtime": "", "cuda.bindings._internal.runt
 """With the ending of the symbols for per-thread streams."""
 
 _api = ctypes.pythonapi
-_api.PyCapsule_GetName.restype = ctypes.c_char_p
 _api.PyCapsule_GetName.argtypes = [ctypes.py_object]
 _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]

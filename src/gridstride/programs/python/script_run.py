@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gridstride.programs.program_errors import ProgramError
 from gridstride.programs.python.library_names import library_folder
-from gridstride.programs.run import TIMED_OUT, Ended, Settings, Start, signals_for_the_program, watched
+from gridstride.programs.run import Ended, Settings, Start, run_on_hardware, watched
 from gridstride.programs.toolchain.wheels import toolchain
 
 SUFFIX = ".py"
@@ -61,16 +59,4 @@ def run_script_on_hardware(
     script: str, arguments: Sequence[str], *, time_limit: float | None, stdout: int | None
 ) -> Ended:  # fmt: skip
     """The plain interpreter, with this machine's driver."""
-    began = time.monotonic()
-    with signals_for_the_program() as pass_on:
-        child = subprocess.Popen([sys.executable, script, *arguments], stdout=stdout)
-        pass_on.append(child)
-        try:
-            code = child.wait(time_limit)
-        except subprocess.TimeoutExpired:
-            return Ended(TIMED_OUT, time.monotonic() - began, timed_out=True)
-        finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
-    return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
+    return run_on_hardware([sys.executable, script, *arguments], time_limit=time_limit, stdout=stdout)

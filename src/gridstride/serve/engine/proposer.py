@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from gridstride.serve.engine import ngram
@@ -10,6 +11,8 @@ from gridstride.serve.engine.draft import Draft
 from gridstride.serve.engine.request import Request
 from gridstride.serve.engine.speculation import Pace, Speculation
 from gridstride.serve.engine.tables import BlockTables
+
+log = logging.getLogger("gridstride.serve")
 
 Wanted = Sequence[tuple[Request, int]]
 Guess = Callable[[Wanted, BlockTables], list[list[int]]]
@@ -37,6 +40,7 @@ class Proposer:
     def __init__(self, speculation: Speculation, guess: Guess = look_up) -> None:
         self._most, self._guess = speculation.tokens, guess
         self.drafts = self.tokens = 0  # since the start
+        self._failures = 0  # the first is told: each of a model that is broken would be
         self.accepted = [0] * speculation.tokens  # the same, at each place of a proposal
 
     def count(self, request: Request, most: int) -> int:
@@ -48,7 +52,10 @@ class Proposer:
         """Notes what is guessed with each request; nothing after a token that ends the text or must not come."""
         try:
             guesses = self._guess(wanted, tables)
-        except Exception:  # a draft model's: no text hangs on it
+        except Exception as error:  # a draft model's: no text hangs on it
+            if self._failures == 0:
+                log.warning("tokens could not be guessed, and these requests go on without", exc_info=error)
+            self._failures += 1
             guesses = [[]] * len(wanted)
             for request, _ in wanted:
                 request.speculates = False

@@ -6,6 +6,7 @@ has a virtual GPU, too. Of the folder nothing stays in sys.path, and a sitecusto
 """
 
 import importlib
+import json
 import os
 import sys
 
@@ -24,10 +25,15 @@ def _go_on_as_ever() -> None:
 
 
 def _begin(order: str) -> None:
+    told = json.loads(order)
+    if os.getppid() == told["starter"]:  # the one interpreter that has what it needs, wherever that was started from
+        sys.path.append(told["source"])
     try:
         from gridstride.programs.python.attach import begin
-    except ModuleNotFoundError:  # another interpreter, which the script has started
-        return
+    except ModuleNotFoundError:
+        if os.getppid() == told["starter"]:
+            raise
+        return  # another interpreter, which the script has started
     begin(order)
 
 
