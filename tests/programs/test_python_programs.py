@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +60,17 @@ def test_a_script_is_main_with_its_arguments_folder_and_status(script: Run, tmp_
     )
     assert (done.returncode, done.stdout) == (7, "[]\n")
     assert f"__main__ {tmp_path / 'prog.py'} ['--json', '4'] True" in done.stderr
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="in no virtual environment, beside which to start")
+def test_a_command_that_only_its_folder_knows_has_a_gpu_all_the_same(libraries: Path, tmp_path: Path) -> None:
+    """`python -m gridstride` in a checkout's src: the script's process is started in no such folder."""
+    (tmp_path / "prog.py").write_text("from cuda.bindings import driver\nprint(driver.cuInit(0))")
+    command = [sys._base_executable, "-m", "gridstride", "run", str(tmp_path / "prog.py")]  # type: ignore[attr-defined]
+    environment = os.environ | {"PYTHONPATH": sysconfig.get_path("purelib")}
+    source = Path(__file__).parents[2] / "src"
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, timeout=600)
+    assert printed(done) == ["(<CUresult.CUDA_SUCCESS: 0>,)"]
 
 
 def test_an_exception_that_nobody_catches_is_the_interpreters_traceback_and_status_1(script: Run) -> None:

@@ -26,12 +26,13 @@ def _go_on_as_ever() -> None:
 
 def _begin(order: str) -> None:
     told = json.loads(order)
-    if os.getppid() == told["starter"]:  # the one interpreter that has what it needs, wherever that was started from
+    ours = os.getppid() == told["starter"]  # the interpreter of the command, wherever that was started from
+    if ours and told["source"] not in sys.path:
         sys.path.append(told["source"])
     try:
         from gridstride.programs.python.attach import begin
     except ModuleNotFoundError:
-        if os.getppid() == told["starter"]:
+        if ours:
             raise
         return  # another interpreter, which the script has started
     begin(order)
