@@ -28,7 +28,7 @@ from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.observed.counting import Counting
-from gridstride.virtual.lowering.observer import NullObserver, Observer
+from gridstride.virtual.lowering.observer import Observer
 from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.machine import engine, runtime_objects
 from gridstride.virtual.machine.tiers import QUICK_FROM
@@ -98,7 +98,7 @@ def measure(name: str, case: Case, repeats: int) -> list[Row]:
     return [_row(name, case, build, {"nvrtc": nvrtc, "parse": parsing}, module, repeats) for build in BUILDS]
 
 
-BUILDS: dict[str, Callable[[], Observer]] = {"fast": NullObserver, "observed": Counting}
+BUILDS: dict[str, Callable[[], Observer]] = {"fast": Observer, "observed": Counting}
 
 
 def _row(name: str, case: Case, build: str, front: dict[str, float], module: Module, repeats: int) -> Row:
