@@ -78,13 +78,16 @@ def _with_points(logits: Array, settings: dict[str, Any], draw: Generator) -> di
 
 
 def masked(v: Values, draw: Generator) -> dict[str, Any]:
-    """Tokens whose logit is -Inf, the first ones among them; a row with nothing else, and one with +Inf."""
+    """Tokens whose logit is -Inf, the first ones among them; a row with nothing else, one with +Inf, and some whose
+    other logits are all -3e38: who starts a maximum at -1e30 finds no token.
+    """
     logits = np.where(np.isfinite(v["logits"]), v["logits"], 0.0)
     rows, tokens = logits.shape
     hidden = draw.random(logits.shape) < 0.5
     hidden[:, : tokens // 3] = True
     hidden[np.arange(rows), draw.integers(tokens // 3, tokens, rows)] = False
-    logits = np.where(hidden, -np.inf, logits)
+    least = draw.random((rows, 1)) < 0.25
+    logits = np.where(hidden, -np.inf, np.where(least, -3e38, logits))
     if rows > 1:
         logits[draw.integers(0, rows)] = -np.inf
     if rows > 2:
