@@ -1,11 +1,11 @@
 // 07 rounds: blocks that stay, tiles in rounds, and nobody looks back: each block reads what all of a round have
 //   published, a tile ahead of time.
 //
-// Moves: waiting. A tile's sum is published while the tile before it is still to be written, so that it is there when
-//   the next round asks; the copy engine brings the tile after that. Additions have one order: runs agree to the bit.
-// Mapping: round k, block b -> tile k * gridDim.x + b of 8192 elements, in one of six buffers. Warp w -> 1024 of them, 8
-//   rows of 128, of which lane l has elements 4l to 4l + 3.
-//   An x that does not start on a 16-byte boundary, and a last tile that is not full, go element by element.
+// Moves: waiting. A tile's sum is published while the one two before it is still to be written, so that it is there
+//   when its round asks; the copy engine brings the tiles after that. Additions have one order: runs agree to the bit.
+// Mapping: round k, block b -> tile k * gridDim.x + b of 8192 elements, in one of six buffers. Warp w -> 1024 of them,
+//   8 rows of 128, of which lane l has elements 4l to 4l + 3. An x that does not start on a 16-byte boundary, and a
+//   last tile that is not full, go element by element.
 //
 // entry: scan_rounds
 // block: 256
@@ -18,10 +18,10 @@ constexpr int THREADS = 32 * WARPS;
 constexpr int ROWS = 8;  // of 128 elements, of a warp
 constexpr int TILE = WARPS * ROWS * 128;
 constexpr int BUFFERS = 6;
-constexpr int AHEAD = 2;             // tiles that are added up before one is written
-constexpr int BLOCKS = 1;            // of a multiprocessor
-constexpr int MOST_BLOCKS = 1024;    // that can be on a GPU together
-constexpr int SLOTS = 2 * AHEAD;     // rounds that are published at a time: nobody is further ahead
+constexpr int AHEAD = 2;            // tiles that are added up before one is written
+constexpr int BLOCKS = 1;           // of a multiprocessor
+constexpr int MOST_BLOCKS = 1024;   // that can be on a GPU together
+constexpr int SLOTS = 2 * AHEAD;    // rounds that are published at a time: nobody is further ahead
 constexpr int LOOKS = (MOST_BLOCKS + THREADS - 1) / THREADS;
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
