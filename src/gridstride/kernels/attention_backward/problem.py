@@ -29,6 +29,7 @@ _LEAST = 2.0**-14
 """P and dS are halves before the second products: below 2^-14 they are wrong by up to 2^-25, in the same units."""
 _LSE = 2.0**-11  # the same of lse, which is multiplied by log2(e) and taken from the score: four roundings
 _HALVES = 2.0**13  # roundings of float32 in one of float16: dq is a sum of products of halves
+_FLUSHED = 2.0**-102  # the smallest normal float, below which the copy engine's sums are 0, in roundings of float32
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -49,7 +50,7 @@ def magnitude(v: Values) -> dict[str, Array]:
     """The same over absolute values. An error of a score is one of its weight; dq counts in roundings of float32, of which
     each key may bring one.
     """
-    dq = abs(v["dq"]) * (1 + v["k"].shape[1])
+    dq = abs(v["dq"]) * (1 + v["k"].shape[1]) + _FLUSHED
     dk, dv = np.zeros_like(v["k"]), np.zeros_like(v["v"])
     scale = abs(v["scale"])
     for h, g in np.ndindex(dq.shape[:2]):
