@@ -31,9 +31,9 @@ def attention(
     """softmax(scale q k) v [B, heads, Q, D] of q [B, heads, Q, D], k and v [B, kv_heads, K, D], in fp32 inside.
 
     Query i sees the keys 0 to i + past: 0 is the causal mask, K - Q that of the last Q tokens, None no mask. A query
-    that sees none gives zeros. scale: 1 / sqrt(D) unless given. `backward` says whose gradient: by "auto" PyTorch's, and
-    its forward kernel with it, unless ours is known to be faster; `attention_kernel` says which, and why. ValueError for
-    shapes that do not fit.
+    that sees none gives zeros. scale: 1 / sqrt(D) unless given. `backward` says whose gradient: by "auto" PyTorch's,
+    and its forward kernel with it, unless ours is known to be faster; `attention_kernel` says which, and why.
+    ValueError for shapes that do not fit.
     """
     check_shapes(q, k, v)
     past = bounded(q, k, past)

@@ -6,8 +6,9 @@ delta_i = dout_i out_i:
     P = e^(scale q k - lse)        dS = P (dout v - delta)
     dv = Σ_i P dout                dk = scale Σ_i dS q                dq += scale Σ_j dS k
 
-G query heads share each of the H heads of keys and values: dk and dv are sums over the group, too. Query i sees the keys
-0 to i + past, as in `attention`. dq is in float32 and added to what is there: blocks that have different keys share it.
+G query heads share each of the H heads of keys and values: dk and dv are sums over the group, too. Query i sees the
+keys 0 to i + past, as in `attention`. dq is in float32 and added to what is there: blocks that have different keys
+share it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """The same over absolute values. An error of a score is one of its weight; dq counts in roundings of float32, of which
-    each key may bring one.
+    """The same over absolute values. An error of a score is one of its weight; dq counts in roundings of float32, of
+    which each key may bring one.
     """
     dq = abs(v["dq"]) * (1 + v["k"].shape[1]) + _FLUSHED
     dk, dv = np.zeros_like(v["k"]), np.zeros_like(v["v"])
@@ -145,7 +146,7 @@ def rising(v: Values, draw: Generator) -> dict[str, Any]:
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     """Scores of some -280, all of them: e to the power of a score beyond the last key, 0, less lse is infinite."""
     q, k = (0.1 * v[name].astype(np.float64) for name in ("q", "k"))
-    return _with(v, q=q - 5, k=k + 5, scale=SCALES[0], past=_past(v, draw))
+    return _with(v, q=q - 5, k=k + 5, scale=SCALES[0])
 
 
 def small_scale(v: Values, draw: Generator) -> dict[str, Any]:

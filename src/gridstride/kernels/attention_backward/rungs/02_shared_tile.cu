@@ -2,9 +2,9 @@
 //
 // Moves: global requests, since a tile is read once for 32 rows; instructions, by five products instead of seven. dq is
 //   shared by blocks that have different keys: they add to it atomically.
-// Mapping: 128 threads. Of the weights and slopes [query][key] thread t has key t % 32 and queries t / 32 + 4 i; then, of
-//   the sums, row t / 4 (a key of dk and dv, a query of dq) and elements 2 (t % 4) + 8 j and the next. A block's sums of
-//   dk and dv stay in registers until the last query of the group.
+// Mapping: 128 threads. Of the weights and slopes [query][key] thread t has key t % 32 and queries t / 32 + 4 i; of the
+//   sums then row t / 4 (a key of dk and dv, a query of dq) and elements 2 (t % 4) + 8 j and the next. A block's sums
+//   of dk and dv stay in registers until the last query of the group.
 //
 // entry: attention_backward_shared_tile
 // block: 128

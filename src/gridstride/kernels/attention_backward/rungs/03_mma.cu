@@ -3,8 +3,8 @@
 // Moves: instructions, and shared wavefronts. The products are made turned, S^T = K Q^T and dP^T = V dO^T: then P^T and
 //   dS^T lie in the registers in the order in which dV += P^T dO and dK += dS^T Q want their left side. Only dQ += dS K
 //   is a sum over keys of all warps: dS goes through shared memory for it. The next tile is on its way by cp.async.
-// Mapping: 4 warps of 16 keys each, tiles of 64 queries. Of each 16x8 piece lane l has rows l / 4 and l / 4 + 8, columns
-//   2 (l % 4) and the next. For dQ a warp has 16 queries. Chunk c (16 bytes) of row r lies at place c ^ (r % 8).
+// Mapping: 4 warps of 16 keys each, tiles of 64 queries. Of each 16x8 piece lane l has rows l / 4 and l / 4 + 8, and
+//   columns 2 (l % 4) and the next. For dQ a warp has 16 queries. Chunk c (16 bytes) of row r lies at place c ^ (r % 8).
 //
 // entry: attention_backward_mma
 // block: 128
@@ -217,7 +217,8 @@ attention_backward_mma(const Element* __restrict__ q, const Element* __restrict_
                     if (first + column + 1 < limit[h]) right = 0.0f;
                 }
                 weight[j / 2][j % 2 * 2 + h] = pack(left, right);
-                const unsigned int both = pack(left * (slope[j][2 * h] - less.x), right * (slope[j][2 * h + 1] - less.y));
+                left *= slope[j][2 * h] - less.x, right *= slope[j][2 * h + 1] - less.y;
+                const unsigned int both = pack(left, right);
                 ds[j / 2][j % 2 * 2 + h] = both;
                 *reinterpret_cast<unsigned int*>(&shared.ds[in_ds(mine + lane / 4 + 8 * h, j) + 2 * (lane % 4)]) = both;
             }

@@ -1,7 +1,7 @@
 // 04 warpgroup: wgmma reads its right sides from shared memory by itself, and the copy engine adds dQ to memory.
 //
-// Moves: instructions, to a third; shared reads, to almost none. A product is asked for before the one in front is done:
-//   dP runs beside the exponentials, dV beside the slopes, dK beside the end of dQ and the next scores.
+// Moves: instructions; shared reads, to almost none. A product is asked for before the one in front is done: dP runs
+//   beside the exponentials, dV beside the slopes, dK beside the end of dQ and the next scores.
 // Mapping: two warpgroups of 64 keys each, tiles of 64 queries. Warp w of a group has 16 of its keys and, of dQ, 16
 //   queries and the group's half of the columns: these go into 16 lines of the warp's own, which lanes 0 to 15 add to
 //   memory by a bulk reduction each. Tiles have lines of 128 bytes under the 128-byte swizzle.
@@ -87,7 +87,7 @@ __device__ __forceinline__ void fence() { asm volatile("fence.proxy.async.shared
 
 // -- products ---------------------------------------------------------------------------------------------------------
 // A tile under the 128-byte swizzle: the stride is the way to the next 8 lines of 128 bytes. Where the lines run along
-// rows or columns of the product and not along its sum, `panel` is the way to the next 64 of them. In units of 16 bytes.
+// rows or columns of the product, not along its sum, `panel` is the way to the next 64 of them. In units of 16 bytes.
 __device__ __forceinline__ unsigned long long descriptor(const Element* tile, unsigned long long panel)
 {
     constexpr unsigned long long stride = 1024 / 16, swizzle = 1ull << 62;
@@ -108,7 +108,8 @@ template <int TURNED>
 __device__ __forceinline__ void multiply(float (&c)[32], unsigned long long a, unsigned long long b, int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %34, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." TYPE "." TYPE " {" N32 "}, %32, %33, p, 1, 1, %35, %35; }"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." TYPE "." TYPE " {" N32 "}, "
+                 "%32, %33, p, 1, 1, %35, %35; }"
                  : F32(c, 0)
                  : "l"(a), "l"(b), "r"(add), "n"(TURNED)
                  : "memory");
@@ -118,7 +119,8 @@ template <int TURNED>
 __device__ __forceinline__ void multiply(float (&c)[16], unsigned long long a, unsigned long long b, int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %18, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." TYPE "." TYPE " {" N16 "}, %16, %17, p, 1, 1, %19, %19; }"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." TYPE "." TYPE " {" N16 "}, "
+                 "%16, %17, p, 1, 1, %19, %19; }"
                  : F16(c, 0)
                  : "l"(a), "l"(b), "r"(add), "n"(TURNED)
                  : "memory");
@@ -169,7 +171,8 @@ __device__ __forceinline__ void wait(float (&c)[16])
 }
 
 // A group's 64 rows of keys or values times a tile's queries or slopes, along the width of the head.
-__device__ __forceinline__ void products(float (&sum)[32], const Tile<KEYS>& left, const Tile<QUERIES>& right, int group)
+__device__ __forceinline__ void products(float (&sum)[32], const Tile<KEYS>& left, const Tile<QUERIES>& right,
+                                         int group)
 {
 #pragma unroll
     for (int d = 0; d < D; d += 16)
@@ -253,7 +256,8 @@ __device__ __forceinline__ void round_off(unsigned int (&left)[4][4], const floa
 }
 
 // A warp's slopes into the lines of its 16 keys, 16 queries at a time.
-__device__ __forceinline__ void put(Element (&ds)[KEYS][QUERIES], const unsigned int (&slope)[4][4], int first, int lane)
+__device__ __forceinline__ void put(Element (&ds)[KEYS][QUERIES], const unsigned int (&slope)[4][4], int first,
+                                    int lane)
 {
     const int row = first + lane % 16;  // lanes 0 to 7: keys 0 to 7 of queries 0 to 7; then keys 8 to 15; then queries
 #pragma unroll
