@@ -1,4 +1,4 @@
-// 01 thread per row: one thread for each row of dk and dv goes along the queries, one for each row of dq along the keys.
+// 01 thread per row: a thread for each row of dk and dv goes along the queries, one for each of dq along the keys.
 //
 // Moves: nothing yet; two products of 128 elements are made for each query and key, from global memory, and made again
 //   for dq: seven products of Q K D instead of five, and a sector for each lane and element.

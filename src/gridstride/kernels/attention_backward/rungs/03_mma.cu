@@ -4,7 +4,7 @@
 //   dS^T lie in the registers in the order in which dV += P^T dO and dK += dS^T Q want their left side. Only dQ += dS K
 //   is a sum over keys of all warps: dS goes through shared memory for it. The next tile is on its way by cp.async.
 // Mapping: 4 warps of 16 keys each, tiles of 64 queries. Of each 16x8 piece lane l has rows l / 4 and l / 4 + 8, and
-//   columns 2 (l % 4) and the next. For dQ a warp has 16 queries. Chunk c (16 bytes) of row r lies at place c ^ (r % 8).
+//   columns 2 (l % 4) and the next. For dQ a warp has 16 queries. Chunk c, 16 bytes, of row r lies at c ^ (r % 8).
 //
 // entry: attention_backward_mma
 // block: 128
