@@ -6,6 +6,7 @@ Every function works on PyTorch tensors of any device, so the references are tes
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,22 +21,27 @@ import gridstride.ops as ours
 
 Values = dict[str, Any]  # parameter name -> tensor or number
 Call = Callable[[Values], object]
-QUERIES_CHECKED = 64  # of every head
+QUERIES_CHECKED = 64  # of every head, and keys
+ROWS_AT_A_TIME = 1024  # of the scores that are in memory while data are drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Sizes by the problem's symbols; `dtype` in place of the problem's own floats; numbers that are no sizes."""
+    """Sizes by the problem's symbols; `dtype` in place of the problem's own floats; numbers that are no sizes.
+
+    `width` of a head in place of the problem's own, which rungs are compiled for by HEAD_WIDTH.
+    """
 
     sizes: Mapping[str, int]
     dtype: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
+    width: int = 0
     slow: bool = False
     """Whether the rungs that take seconds at the other sizes are timed here."""
 
     def __str__(self) -> str:
         sizes = " ".join(f"{name}={value}" for name, value in (*self.sizes.items(), *self.numbers.items()))
-        return f"{sizes} {self.dtype}".rstrip()
+        return " ".join(filter(None, (sizes, f"width={self.width}" if self.width else "", self.dtype)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +254,48 @@ def attention_error(v: Values, out: Tensor) -> float:
     return worst / largest
 
 
+def attention_backward_error(v: Values, dk: Tensor) -> float:
+    """The same of all three gradients, each in proportion to its own largest value: dq at some queries of every head,
+    dk and dv at some keys. Peers leave theirs under "gradients".
+    """
+    found = dict(zip(("dq", "dk", "dv"), v.pop("gradients", (v["dq"], dk, v["dv"])), strict=True))
+    queries, keys = v["q"].shape[2], v["k"].shape[1]
+    some = {"dq": torch.randperm(queries)[:QUERIES_CHECKED], "dk": torch.randperm(keys)[:QUERIES_CHECKED]}
+    some["dv"] = some["dk"]
+    worst, largest = dict.fromkeys(found, 0.0), dict.fromkeys(found, 0.0)
+    for h in range(v["k"].shape[0]):
+        for name, expected in attention_gradients(v, h, some["dq"], some["dk"]).items():
+            got = found[name].reshape(v[name].shape)[h][..., some[name], :]
+            difference = (got.double() - expected).abs().max().item()
+            worst[name] = max(worst[name], difference) if difference == difference else float("nan")
+            largest[name] = max(largest[name], expected.abs().max().item())
+    errors = [worst[name] / largest[name] for name in found]
+    return max(errors) if all(each == each for each in errors) else float("nan")
+
+
+def attention_gradients(v: Values, head: int, queries: Tensor, keys: Tensor) -> dict[str, Tensor]:
+    """In float64, of one head of keys: dq [G, queries, D] at some queries, dk and dv [keys, D] at some keys."""
+    k, w = (v[name][head].double() for name in ("k", "v"))
+    dq, dk, dv = [], torch.zeros_like(k[keys]), torch.zeros_like(w[keys])
+    for g in range(v["q"].shape[1]):
+        q, dout, lse, delta = (v[name][head, g].double() for name in ("q", "dout", "lse", "delta"))
+        _, ds = weights_and_slopes(v, q, k, w, dout, lse, delta, queries, torch.arange(len(k)))
+        dq.append(v["scale"] * ds @ k)
+        p, ds = weights_and_slopes(v, q, k, w, dout, lse, delta, torch.arange(len(q)), keys)
+        dk += v["scale"] * ds.mT @ q
+        dv += p.mT @ dout
+    return {"dq": torch.stack(dq), "dk": dk, "dv": dv}
+
+
+def weights_and_slopes(
+    v: Values, q: Tensor, k: Tensor, w: Tensor, dout: Tensor, lse: Tensor, delta: Tensor, rows: Tensor, columns: Tensor
+) -> tuple[Tensor, Tensor]:
+    """P and dS of some queries on some keys of one head."""
+    hidden = (columns > rows[:, None] + v["past"]).to(q.device)
+    p = (q[rows] @ k[columns].mT * v["scale"] - lse[rows, None]).exp().masked_fill(hidden, 0.0)
+    return p, p * (dout[rows] @ w[columns].mT - delta[rows, None])
+
+
 # -- the framework's kernels -------------------------------------------------------------------------------------------
 def torch_rms_norm(v: Values) -> Tensor:
     v["residual"].add_(v["delta"])
@@ -387,6 +435,33 @@ def sdpa(backend: str) -> Call:
     return call
 
 
+def sdpa_backward(backend: str) -> Call:
+    """The gradients by PyTorch's attention with one backend: the graph of a forward pass is kept with the values."""
+
+    def call(v: Values) -> Tensor:
+        if backend not in v:
+            given = [x.detach().requires_grad_() for x in (v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None])]
+            grouped, causal = v["q"].shape[1] > 1, v["past"] == 0
+            with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
+                out = F.scaled_dot_product_attention(*given, is_causal=causal, scale=v["scale"], enable_gqa=grouped)
+            v[backend] = out, given
+        out, given = v[backend]
+        v["gradients"] = torch.autograd.grad(out, given, v["dout"].view_as(out), retain_graph=True)
+        return v["gradients"][1]
+
+    return call
+
+
+def our_attention_backward(v: Values) -> Tensor:
+    """The op, which makes delta and dq's zeros itself."""
+    dout, q, out = (v[name].flatten(0, 1)[None] for name in ("dout", "q", "out"))
+    lse = v["lse"].flatten(0, 1)[None]
+    v["gradients"] = torch.ops.gridstride.attention_backward(
+        dout, q, v["k"][None], v["v"][None], out, lse, v["past"], v["scale"]
+    )
+    return v["gradients"][1]
+
+
 # -- CUB ---------------------------------------------------------------------------------------------------------------
 class Cub:
     """bench/peers/cub_peers.cu as a shared library, opened at the first call; `temp` memory is kept between calls."""
@@ -452,6 +527,21 @@ def angles(v: Values) -> None:
     v["sine"].copy_(at.sin())
 
 
+def of_forward_pass(v: Values) -> None:
+    """lse and delta as these queries, keys and values give them, the result itself, and dq that nothing is in yet."""
+    v["out"] = torch.empty_like(v["q"])
+    keys = torch.arange(v["k"].shape[1], device=v["q"].device)
+    for h, g in itertools.product(*map(range, v["q"].shape[:2])):
+        for rows in torch.arange(v["q"].shape[2], device=v["q"].device).split(ROWS_AT_A_TIME):
+            scores = v["q"][h, g, rows].float() @ v["k"][h].float().mT * v["scale"]
+            scores.masked_fill_(keys > rows[:, None] + v["past"], -torch.inf)
+            v["lse"][h, g, rows] = scores.logsumexp(-1)
+            out = scores.softmax(-1).nan_to_num_(0.0) @ v["v"][h].float()
+            v["out"][h, g, rows] = out.to(v["out"].dtype)
+            v["delta"][h, g, rows] = (out * v["dout"][h, g, rows].float()).sum(-1)
+    v["dq"].zero_()
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 def _rows(rows: int, columns: int, dtype: str = "", **numbers: float) -> Case:
     return Case({"rows": rows, "columns": columns}, dtype, numbers)
@@ -473,9 +563,12 @@ def _turned(tokens: int, heads: int, context: int, dtype: str = "") -> Case:
     return Case({"N": tokens, "H": heads, "C": context, "gap": 32}, dtype, {"direction": 1.0})
 
 
-def _attention(heads: int, group: int, queries: int, keys: int, dtype: str = "", *, causal: bool = False) -> Case:
-    numbers = {"past": 0 if causal else keys, "scale": 128**-0.5}
-    return Case({"H": heads, "G": group, "Q": queries, "K": keys}, dtype, numbers)
+def _attention(
+    heads: int, group: int, queries: int, keys: int, dtype: str = "", *, causal: bool = False, width: int = 0,
+    slow: bool = False,
+) -> Case:  # fmt: skip
+    numbers = {"past": 0 if causal else keys, "scale": (width or 128) ** -0.5}
+    return Case({"H": heads, "G": group, "Q": queries, "K": keys}, dtype, numbers, width, slow)
 
 
 SMALL, ODD = 1 << 20, 10_000_019
@@ -806,6 +899,28 @@ OPS: dict[str, Op] = {
         error=attention_error,
         peers={"cuDNN": sdpa("CUDNN_ATTENTION"), "flash": sdpa("FLASH_ATTENTION")},
         slow=("01_thread_per_query", "02_shared_tile", "03_warp_tile"),
+        goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
+        bound="arithmetic",
+    ),
+    "attention_backward": Op(
+        cases=(
+            _attention(32, 1, 8192, 8192, causal=True),
+            _attention(32, 1, 8192, 8192, "bfloat16", causal=True),
+            _attention(32, 1, 8192, 8192),
+            _attention(32, 1, 8192, 8192, "bfloat16"),
+            _attention(32, 1, 4096, 4096, "bfloat16", causal=True),
+            _attention(32, 1, 4096, 4096, "bfloat16"),
+            _attention(32, 1, 4096, 4096, causal=True),
+            _attention(32, 1, 4096, 4096),
+            _attention(128, 1, 2048, 2048, "bfloat16", causal=True, width=64),
+            _attention(128, 1, 2048, 2048, "bfloat16", width=64),
+            _attention(8, 4, 2000, 2000, causal=True, slow=True),
+        ),
+        error=attention_backward_error,
+        peers={"cuDNN": sdpa_backward("CUDNN_ATTENTION"), "flash": sdpa_backward("FLASH_ATTENTION")},
+        shipped={"gridstride.ops": our_attention_backward},
+        draw=of_forward_pass,
+        slow=("01_thread_per_row", "02_shared_tile"),
         goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
         bound="arithmetic",
     ),

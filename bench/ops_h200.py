@@ -58,7 +58,7 @@ MOST_SETS = 256
 GRAPH_MS = 0.1  # below it, calls are replayed from a graph
 COPY_BYTES = 2 << 30  # read and written by the unit copy
 COPY_FROM = 256 << 20  # bytes of a case from which its rate is given in proportion to the copy
-STATISTICS = ("mean", "rstd", "partial")  # in float32 beside halves
+STATISTICS = ("mean", "rstd", "partial", "lse", "delta", "dq")  # in float32 beside halves
 TOLERANCE = {"float32": 1e-4, "float16": 2e-3, "bfloat16": 1.2e-2}
 CYCLES_PER_MS = 1_900_000
 HOST_MS = 0.15  # most that a call takes Python
@@ -91,8 +91,13 @@ class Later:
 
 
 def work_of(problem: Problem, case: Case) -> tuple[int, int]:
-    """Operations and bytes: a causal mask halves the first, other floats than the problem's own change the second."""
+    """Operations and bytes: a causal mask halves the first, other floats than the problem's own change the second, and
+    another width of heads both.
+    """
     flops, moved = problem.work(case.sizes)
+    if case.width:
+        own = own_width(problem)
+        flops, moved = flops * case.width // own, moved * case.width // own
     if case.dtype:
         moved = moved * getattr(torch, case.dtype).itemsize // getattr(torch, own_dtype(problem)).itemsize
     return flops // (2 if case.numbers.get("past") == 0 else 1), moved
@@ -106,6 +111,17 @@ def dtype_of(parameter: Parameter, case: Case) -> torch.dtype:
     return getattr(torch, case.dtype if narrowed else parameter.dtype)
 
 
+def own_width(problem: Problem) -> int:
+    """Of a head, where arrays end in one: the number that is their last extent."""
+    return int(next(p.shape[-1] for p in problem.parameters if p.shape and p.shape[-1].isdigit()))
+
+
+def shape_of(problem: Problem, parameter: Parameter, case: Case) -> tuple[int, ...]:
+    """With the case's width of heads where it has one."""
+    shape = problem.shape(parameter, case.sizes)
+    return (*shape[:-1], case.width) if case.width and parameter.shape[-1].isdigit() else shape
+
+
 def drawn(op: Op, problem: Problem, case: Case, device: str = "cuda") -> Values:
     """Random values of every parameter: tensors on the device, sizes and other numbers as Python's."""
     values: Values = {}
@@ -113,7 +129,7 @@ def drawn(op: Op, problem: Problem, case: Case, device: str = "cuda") -> Values:
         if not p.shape and p.role == "scalar":
             values[p.name] = case.sizes.get(p.name, case.numbers.get(p.name))
             continue
-        shape, dtype = problem.shape(p, case.sizes), dtype_of(p, case)
+        shape, dtype = shape_of(problem, p, case), dtype_of(p, case)
         if dtype.is_floating_point:
             values[p.name] = torch.randn(shape, device=device, dtype=dtype)
         elif dtype == torch.uint32:  # of which PyTorch draws none
@@ -149,7 +165,8 @@ def rung_call(problem: Problem, file: KernelFile, case: Case, device: torch.devi
     """A launch of one rung as its header says."""
     assert file.launch is not None
     assert file.entry is not None
-    run = compiled(file.source, file.entry, file.filename, ("-DBFLOAT16=1",) if case.dtype == "bfloat16" else ())
+    macros = ["-DBFLOAT16=1"] * (case.dtype == "bfloat16") + [f"-DHEAD_WIDTH={case.width}"] * bool(case.width)
+    run = compiled(file.source, file.entry, file.filename, tuple(macros))
     found = file.launch.shape({**case.sizes, "SMS": multiprocessors(device)})
     shape = Shape(found.grid, found.block, found.shared, cooperative=file.launch.cooperative)
 

@@ -108,7 +108,8 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
 def test_which_kernel_runs_and_why_is_told() -> None:
     given = drawn()
     assert ops.attention_kernel(*given) == "PyTorch: tensors are on cpu"
-    assert ops.attention_kernel(given[0].requires_grad_(), *given[1:]) == "PyTorch: a gradient is wanted"
+    kernel = ops.attention_kernel(given[0].requires_grad_(), *given[1:])
+    assert kernel == "PyTorch: a gradient is wanted, and tensors are on cpu"
 
 
 # -- rungs for heads of 64 elements ------------------------------------------------------------------------------------

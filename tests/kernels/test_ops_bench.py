@@ -20,7 +20,7 @@ OPS = (
     "vector_add saxpy gelu gelu_backward softmax softmax_backward cross_entropy cross_entropy_backward layer_norm "
     "rms_norm adamw dropout rms_norm_backward silu_mul swiglu swiglu_backward rotary transpose aos_to_soa reduction "
     "argmax radix_sort scan histogram remove_mean grayscale box_blur convolution matmul matmul_half linear_gelu "
-    "attention"
+    "attention attention_backward"
 ).split()
 
 
@@ -54,7 +54,7 @@ def test_every_case_gives_each_size_and_number_of_its_problem(bench: ModuleType)
 def test_the_last_rung_agrees_with_the_reference(bench: ModuleType, name: str) -> None:
     torch.manual_seed(3)
     op, problem, case = bench.OPS[name], find(name).problem, tiny(bench, name)
-    file = [each for each in find(name).rungs() if not each.needs or name == "attention"][-1]
+    file = [each for each in find(name).rungs() if not each.needs or name.startswith("attention")][-1]
     gpu = gs.VirtualGPU("h200")
 
     def call(v: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ def test_peers_and_ops_agree_with_the_reference(bench: ModuleType, name: str) ->
         ):
             continue  # these need a GPU
         values = bench.drawn(op, problem, case, "cpu")
-        expected = next(iter(op.reference(values).values()))
+        expected = None if op.reference is None else next(iter(op.reference(values).values()))
         error = bench.checked(bench.Variant(peer, "peer", call), op, problem, values, expected)
         assert error <= bench.tolerance(problem, case, "peer"), peer
 
@@ -104,6 +104,7 @@ def test_bytes_follow_the_floats_and_operations_the_mask(bench: ModuleType) -> N
     assert bench.work_of(problem, plain) == problem.work({"n": 100})
     assert bench.work_of(problem, replace(plain, dtype="bfloat16"))[1] == problem.work({"n": 100})[1] // 2
     problem, sizes = find("attention").problem, {"H": 2, "G": 1, "Q": 64, "K": 64}
+    assert bench.work_of(problem, bench.Case(sizes, width=64)) == tuple(each // 2 for each in problem.work(sizes))
     assert bench.work_of(problem, bench.Case(sizes, numbers={"past": 64}))[0] == problem.work(sizes)[0]
     assert bench.work_of(problem, bench.Case(sizes, numbers={"past": 0}))[0] == problem.work(sizes)[0] // 2
 
@@ -118,6 +119,20 @@ def test_a_setting_changes_constants_and_the_launch_of_one_rung(bench: ModuleTyp
     assert "#define KEPT 2 " in softmax[4].source
     with pytest.raises(ValueError, match="06_specialised has no NOTHING"):
         bench.all_rungs("matmul_half", ["matmul_half/06_specialised;NOTHING=1"])
+
+
+def test_gradients_of_attention_are_held_against_float64_all_three(bench: ModuleType) -> None:
+    torch.manual_seed(5)
+    op, problem = bench.OPS["attention_backward"], find("attention_backward").problem
+    case = bench.Case({"H": 2, "G": 3, "Q": 33, "K": 5}, "float32", {"past": 1, "scale": 0.125}, width=64)
+    values = bench.drawn(op, problem, case, "cpu")
+    assert values["dk"].shape == (2, 5, 64)
+    dk = op.shipped["gridstride.ops"](values)
+    right = values["gradients"]
+    assert op.error(values, dk) < 1e-5
+    for wrong in range(3):
+        values["gradients"] = [each * (1.01 if n == wrong else 1.0) for n, each in enumerate(right)]
+        assert op.error(values, dk) > 1e-3
 
 
 def rows(**ms: float) -> list[dict[str, Any]]:

@@ -326,6 +326,27 @@ def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) ->
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("past", [4, 0, -2])
+def test_attention_backward_is_the_slope_of_attention(past: int) -> None:
+    q, dout = (DRAW.standard_normal((2, 3, 5, 6)) for _ in range(2))
+    k, v, before, step = *DRAW.standard_normal((2, 2, 4, 6)), DRAW.standard_normal(q.shape), 1e-6
+    given = {"q": q, "k": k, "v": v, "past": past, "scale": -0.7}
+    lse, delta = np.zeros((2, 2, 3, 5))
+    out = reference("attention", **given)["out"]
+    for h, g, i in np.ndindex(2, 3, 5):
+        powers = [math.exp(-0.7 * sum(q[h, g, i, d] * k[h, j, d] for d in range(6))) for j in range(4) if j <= i + past]
+        lse[h, g, i] = math.log(sum(powers)) if powers else -math.inf
+        delta[h, g, i] = sum(dout[h, g, i, d] * out[h, g, i, d] for d in range(6))
+    got = reference("attention_backward", **given, dout=dout, lse=lse, delta=delta, dq=before)
+    got["dq"] = got["dq"] - before
+    for name in ("q", "k", "v"):
+        for at in np.ndindex(*given[name].shape):
+            moved = given[name].copy()
+            moved[at] += step
+            rise = (dout * (reference("attention", **{**given, name: moved})["out"] - out)).sum()
+            assert got[f"d{name}"][at] == pytest.approx(rise / step, abs=1e-4)
+
+
 def test_cross_entropy_is_the_labels_share_of_the_powers() -> None:
     logits, labels = DRAW.uniform(-5, 5, (5, 4)), np.array([2, -100, 0, 7, -1])
     got = reference("cross_entropy", logits=logits, labels=labels, ignore_index=-100)

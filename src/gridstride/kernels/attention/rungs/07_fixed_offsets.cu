@@ -5,6 +5,9 @@
 //   row: two addresses and constants, and no test where the tile ends before the last row.
 // Mapping: as 06, but the row of a piece is t / 16 + 4 i and its chunk t % 16 (t / 8 + 8 i and t % 8 of heads of 64).
 //
+// With LOG_SUM_EXP there is one more parameter, lse [H, G, Q]: log of the sum of e^score of each query, -Inf of none, from
+// which the backward pass makes the weights again.
+//
 // entry: attention_fixed_offsets
 // block: 384
 // grid: min(SMS,ceil(Q/128)*G*H)
@@ -23,6 +26,13 @@ typedef __half Element;
 #else
 #define TYPE "bf16"
 typedef __nv_bfloat16 Element;
+#endif
+#ifdef LOG_SUM_EXP
+#define LSE_PARAMETER , float* __restrict__ lse
+#define LSE_ARGUMENT , lse
+#else
+#define LSE_PARAMETER
+#define LSE_ARGUMENT
 #endif
 
 constexpr int D = HEAD_WIDTH;
@@ -300,12 +310,25 @@ __device__ __forceinline__ void store(const float (&sum)[D / 2], const float (&t
     }
 }
 
+__device__ __forceinline__ void store_lse(const Rows& rows, float factor, float* lse, int query, int Q)
+{
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        float whole = rows.total[h];
+        whole += __shfl_xor_sync(0xffffffff, whole, 1);
+        whole += __shfl_xor_sync(0xffffffff, whole, 2);
+        const float exponent = whole == 0.0f ? -INFINITY : rows.largest[h] * factor + log2f(whole);
+        if (threadIdx.x % 4 == 0 && query + 8 * h < Q) lse[query + 8 * h] = exponent * 0.693147181f;  // times log(2)
+    }
+}
+
 // -- roles ------------------------------------------------------------------------------------------------------------
 struct Problem {
     const Element *q, *k, *v;
     Element* out;
     int H, G, Q, K, past;
     float scale;
+    float* lse = nullptr;
 
     // Keys that the first `count` queries of a head see.
     __device__ __forceinline__ int seen(int count) const
@@ -441,18 +464,19 @@ struct Consumer {
             wait<0>(sum);
             give_back(&barriers.empty_v[v]);
         }
+        if (p.lse) store_lse(rows, factor, p.lse + (size_t)work.head * p.Q, query, p.Q);
         store(sum, rows.total, p.out + (size_t)work.head * p.Q * D, query, p.Q);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 attention_fixed_offsets(const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v,
-                    Element* __restrict__ out, int H, int G, int Q, int K, int past, float scale)
+                    Element* __restrict__ out, int H, int G, int Q, int K, int past, float scale LSE_PARAMETER)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ Barriers barriers;
     Tiles& tiles = *reinterpret_cast<Tiles*>(memory);
-    const Problem problem = {q, k, v, out, H, G, Q, K, past, scale};
+    const Problem problem = {q, k, v, out, H, G, Q, K, past, scale LSE_ARGUMENT};
     const int count = (Q + QUERIES - 1) / QUERIES * G * H;
 
     if (threadIdx.x == 0) {

@@ -1,0 +1,71 @@
+"""The last rung of attention as both ops launch it, alone or with lse for the backward pass, and what it asks for."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gridstride.kernels.torch_op import ceil_div, check, launcher, properties
+
+RUNG = "07_fixed_offsets"
+MACROS: dict[torch.dtype, dict[str, object]] = {torch.float16: {}, torch.bfloat16: {"BFLOAT16": 1}}
+"""By the dtypes that attention's rungs, forward and backward, are compiled for."""
+_WIDTHS = 64, 128
+_QUERIES, _KEYS, _THREADS = 128, 128, 384  # of a block: queries, keys of a tile, threads
+_LONGEST = (1 << 31) - 1 - _KEYS  # tokens that the kernels count in an int, with a tile more
+
+
+def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """ValueError unless q is [B, heads, Q, D], k and v are [B, kv_heads, K, D], of one dtype and device."""
+    check(q.dim() == 4 and q.shape[-1] > 0, "q", q, "[B, heads, Q, D]")
+    same = k.dim() == 4 and (k.shape[0], k.shape[3]) == (q.shape[0], q.shape[3])
+    fits = same and k.dtype == q.dtype and k.device == q.device
+    check(fits, "k", k, lambda: f"{q.dtype} [{q.shape[0]}, kv_heads, K, {q.shape[3]}] on {q.device}")
+    heads = k.shape[1] > 0 and q.shape[1] % k.shape[1] == 0
+    check(heads, "k", k, lambda: f"[B, kv_heads, K, D] with kv_heads a divisor of the {q.shape[1]} heads of q")
+    alike = v.shape == k.shape and v.dtype == k.dtype and v.device == k.device
+    check(alike, "v", v, lambda: f"{k.dtype} {tuple(k.shape)} on {k.device} as k is")
+
+
+def bounded(q: Tensor, k: Tensor, past: int | None) -> int:
+    """The same mask by a number that neither -Q nor K bounds further; K: there is none."""
+    queries, keys = q.shape[2], k.shape[2]
+    return keys if past is None or past >= keys - 1 else max(past, -queries)
+
+
+def why_not_possible(q: Tensor, k: Tensor) -> str:
+    """Why the last rungs of attention, forward and backward, do not run for these; empty where they do."""
+    if not q.is_cuda:
+        return f"tensors are on {q.device}"
+    if q.dtype not in MACROS:
+        return f"dtype {q.dtype} is not one of {', '.join(map(str, MACROS))}"
+    if q.shape[-1] not in _WIDTHS:
+        return f"heads of {q.shape[-1]} elements are not of {' or '.join(map(str, _WIDTHS))}"
+    if max(q.shape[2], k.shape[2]) > _LONGEST:
+        return f"sequences are longer than {_LONGEST} tokens"
+    gpu = properties(q.device)
+    return "" if gpu.compute_capability == (9, 0) else f"{gpu.name} has no wgmma"
+
+
+def aligned(x: Tensor) -> Tensor:
+    """Contiguous, at an address that 16 bytes can be read from."""
+    x = x.contiguous()
+    return x if x.data_ptr() % 16 == 0 else x.clone()
+
+
+def run_rung(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float, lse: Tensor | None = None) -> Tensor:
+    """What `why_not_possible` has nothing against; `lse` [B, heads, Q] in float32 is written where it is given."""
+    if not scale:
+        q, scale = q * 0, 1.0
+    q, k, v = (aligned(x) for x in (q, k, v))
+    out = torch.empty_like(q)
+    batch, heads, queries, width = q.shape
+    kv_heads, keys = k.shape[1], k.shape[2]
+    macros = MACROS[q.dtype] if lse is None else {**MACROS[q.dtype], "LOG_SUM_EXP": 1}
+    run = launcher("attention", RUNG, q.device, HEAD_WIDTH=width, **macros)
+    if count := batch * heads * ceil_div(queries, _QUERIES):
+        blocks = min(properties(q.device).multiprocessors, count)
+        shared = 2 * width * (_QUERIES + 4 * _KEYS)
+        args = (q, k, v, out, batch * kv_heads, heads // kv_heads, queries, keys, past, scale)
+        run((blocks, 1, 1), _THREADS, *args, *([] if lse is None else [lse]), shared=shared)
+    return out
