@@ -289,11 +289,12 @@ def test_shuffles_cut_the_barriers_of_a_row_of_softmax_from_17_to_1() -> None:
 
 def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memory() -> None:
     rungs = counts("convolution")
-    naive, filter_, halo, column, vectors = (rungs[name] for name in sorted(rungs))
+    naive, filter_, halo, column, vectors, overlapping = (rungs[name] for name in sorted(rungs))
     assert 1.9 < naive["global_requests"] / filter_["global_requests"] < 2
     assert halo["global_sectors"] < filter_["global_sectors"] / 9
     assert column["shared_wavefronts"] < halo["shared_wavefronts"] / 4
-    assert vectors["shared_wavefronts"] == 0
+    assert vectors["shared_wavefronts"] == overlapping["shared_wavefronts"] == 0
+    assert overlapping["instructions"] < 0.7 * vectors["instructions"]
     assert not any(rung["bank_conflicts"] for rung in rungs.values())
 
 
