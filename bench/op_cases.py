@@ -222,6 +222,17 @@ def convolution(v: Values) -> dict[str, Tensor]:
     return {"filtered": total}
 
 
+def convolution_half(v: Values) -> dict[str, Tensor]:
+    """Tap by tap, each a product of matrices."""
+    images, weights = v["images"].double(), v["weights"].double()
+    height, width = images.shape[1:3]
+    padded, total = F.pad(images, (0, 0, 1, 1, 1, 1)), images.new_zeros(*images.shape[:3], len(weights))
+    for r in range(3):
+        for s in range(3):
+            total += padded[:, r : r + height, s : s + width] @ weights[:, r, s].T
+    return {"convolved": total}
+
+
 def grayscale(v: Values) -> dict[str, Tensor]:
     red, green, blue = v["rgb"].int().unbind(-1)
     return {"gray": (77 * red + 150 * green + 29 * blue + 128 >> 8).to(torch.uint8)}
@@ -421,6 +432,16 @@ def torch_conv2d(v: Values) -> Tensor:
     return F.conv2d(v["image"][:, None], v["weights"][None, None], padding=v["weights"].shape[0] // 2)
 
 
+def channels_last(conv2d: Callable[..., Tensor]) -> Call:
+    """A convolution by PyTorch's names: [N, C, H, W], whose memory is that of [N, H, W, C]."""
+
+    def call(v: Values) -> Tensor:
+        images, weights = (v[name].permute(0, 3, 1, 2) for name in ("images", "weights"))
+        return conv2d(images, weights, padding=1).permute(0, 2, 3, 1)
+
+    return call
+
+
 def sdpa(backend: str) -> Call:
     """PyTorch's attention by one backend, the batch folded into the heads."""
 
@@ -561,6 +582,10 @@ def _square(m: int, n: int, k: int, dtype: str = "", *, slow: bool = False) -> C
 
 def _turned(tokens: int, heads: int, context: int, dtype: str = "") -> Case:
     return Case({"N": tokens, "H": heads, "C": context, "gap": 32}, dtype, {"direction": 1.0})
+
+
+def _images(n: int, side: int, c: int, k: int, dtype: str = "") -> Case:
+    return Case({"N": n, "H": side, "W": side, "C": c, "K": k}, dtype)
 
 
 def _attention(
@@ -879,6 +904,21 @@ OPS: dict[str, Op] = {
         peers={"cuBLAS": lambda v: torch.mm(v["A"], v["B"], out=v["C"])},
         slow=("01_naive", "02_shared_tile"),
         goals=(Goal("cuBLAS", 1.03), Goal("cuBLAS", 1.03, "bfloat16")),
+        bound="arithmetic",
+    ),
+    "convolution_half": Op(
+        cases=(
+            _images(64, 56, 256, 256),
+            _images(64, 56, 256, 256, "bfloat16"),
+            _images(32, 28, 512, 512, "bfloat16"),
+            _images(64, 112, 64, 64, "bfloat16"),
+            Case({"N": 3, "H": 33, "W": 35, "C": 72, "K": 40}, slow=True),
+        ),
+        reference=convolution_half,
+        peers={"cuDNN": channels_last(F.conv2d)},
+        shipped={"gridstride.ops": channels_last(ours.conv2d)},
+        slow=("01_direct", "02_shared_halo"),
+        goals=(Goal("cuDNN", 1.0), Goal("cuDNN", 1.0, "bfloat16")),
         bound="arithmetic",
     ),
     "linear_gelu": Op(

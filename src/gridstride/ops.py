@@ -2,14 +2,15 @@
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
 gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too) and dropout have
-gradients of ours, layer norm and
-attention have PyTorch's; the ops of decoding have none.
+gradients of ours, layer norm,
+attention and convolution have PyTorch's; the ops of decoding have none.
 """
 
 from __future__ import annotations
 
 from gridstride.kernels.adamw.op import AdamW, adamw_
 from gridstride.kernels.attention.op import attention, attention_kernel
+from gridstride.kernels.convolution_half.op import conv2d, conv2d_kernel
 from gridstride.kernels.cross_entropy.linear import linear_cross_entropy
 from gridstride.kernels.cross_entropy.op import cross_entropy
 from gridstride.kernels.dropout.op import dropout
@@ -41,6 +42,8 @@ __all__ = [
     "add_rms_norm",
     "attention",
     "attention_kernel",
+    "conv2d",
+    "conv2d_kernel",
     "cross_entropy",
     "dropout",
     "gelu",

@@ -22,6 +22,9 @@ from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
+    ("convolution_half", "05_tensor_maps"),
+    ("convolution_half", "06_cluster"),
+    ("convolution_half", "07_shared_rows"),
     ("sample", "01_thread_per_row"),
     ("sample", "02_block_per_row"),
     ("sample", "03_eight_ways"),
@@ -289,11 +292,12 @@ def test_shuffles_cut_the_barriers_of_a_row_of_softmax_from_17_to_1() -> None:
 
 def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memory() -> None:
     rungs = counts("convolution")
-    naive, filter_, halo, column, vectors = (rungs[name] for name in sorted(rungs))
+    naive, filter_, halo, column, vectors, overlapping = (rungs[name] for name in sorted(rungs))
     assert 1.9 < naive["global_requests"] / filter_["global_requests"] < 2
     assert halo["global_sectors"] < filter_["global_sectors"] / 9
     assert column["shared_wavefronts"] < halo["shared_wavefronts"] / 4
-    assert vectors["shared_wavefronts"] == 0
+    assert vectors["shared_wavefronts"] == overlapping["shared_wavefronts"] == 0
+    assert overlapping["instructions"] < 0.7 * vectors["instructions"]
     assert not any(rung["bank_conflicts"] for rung in rungs.values())
 
 
@@ -305,6 +309,31 @@ def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
     halves = 256 * 256 + 2 * 256 * 256  # A once, B by each of two blocks
     for rung in ("05_warpgroup", "06_specialised"):  # the copies into the tiles are left, 64 halves at a time
         assert rungs[rung]["shared_wavefronts"] == halves / 64
+
+
+@pytest.mark.slow
+def test_tensor_cores_cut_a_convolutions_instructions_and_boxes_its_requests() -> None:
+    rungs = counts("convolution_half")
+    direct, halo, wmma, mma, maps, cluster, rows = (rungs[name] for name in sorted(rungs))
+    assert halo["global_requests"] < direct["global_requests"] / 80
+    assert wmma["instructions"] < halo["instructions"] / 8
+    assert mma["shared_wavefronts"] < wmma["shared_wavefronts"] / 2
+    assert not any(rung["bank_conflicts"] for rung in (mma, maps, cluster, rows))
+    assert maps["global_requests"] == 1024 * 128 / 64  # stores of a pair a lane
+    assert cluster["global_requests"] == rows["global_requests"] == 0
+
+
+@pytest.mark.slow
+def test_a_box_with_a_rim_is_brought_once_for_three_taps() -> None:
+    folder, gpu = find("convolution_half"), VirtualGPU("h200")
+    (case,) = prepare(folder.problem, [Case(folder.problem.observed, "normal", 3)])
+    files = [file for file in folder.rungs() if file.needs == (9, 0)]
+    runs = [observe(folder.problem, build(folder.problem, file, gpu), case)[0] for file in files]
+    maps, cluster, rows = (run.counters.tma_bytes for run in runs)
+    filters, results = 8 * 9 * 64 * 128 * 2, 1024 * 128 * 2  # bytes: all filters for each of 8 tiles of 128 pixels
+    windows = maps - filters
+    assert cluster == windows + filters // 2 + results
+    assert rows - filters // 2 - results < windows / 2.4
 
 
 @pytest.mark.slow

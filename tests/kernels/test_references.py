@@ -307,6 +307,17 @@ def test_convolution_weighs_what_lies_in_the_plane(shape: tuple[int, int, int], 
         assert filtered[p, y, x] == pytest.approx(total)
 
 
+def test_convolution_half_adds_up_channels_of_the_taps_in_the_image() -> None:
+    images, weights = DRAW.standard_normal((2, 3, 4, 5)), DRAW.standard_normal((6, 3, 3, 5))
+    convolved = reference("convolution_half", images=images, weights=weights)["convolved"]
+    for n, y, x, k in itertools.product(range(2), range(3), range(4), range(6)):
+        total = 0.0
+        for r, s, c in itertools.product(range(3), range(3), range(5)):
+            if 0 <= y + r - 1 < 3 and 0 <= x + s - 1 < 4:
+                total += images[n, y + r - 1, x + s - 1, c] * weights[k, r, s, c]
+        assert convolved[n, y, x, k] == pytest.approx(total)
+
+
 def test_matmul_half() -> None:
     a, b = (DRAW.standard_normal(shape).astype(np.float16).astype(float) for shape in ((3, 6), (6, 4)))
     c = [[sum(a[i, k] * b[k, j] for k in range(6)) for j in range(4)] for i in range(3)]
