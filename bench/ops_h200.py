@@ -58,7 +58,8 @@ MOST_SETS = 256
 GRAPH_MS = 0.1  # below it, calls are replayed from a graph
 COPY_BYTES = 2 << 30  # read and written by the unit copy
 COPY_FROM = 256 << 20  # bytes of a case from which its rate is given in proportion to the copy
-STATISTICS = ("mean", "rstd", "partial")  # in float32 beside halves
+STATISTICS = ("mean", "rstd", "partial", "scale_a", "scale_b")  # in float32 beside halves
+FLOATS = ("float16", "float32")  # which cases may narrow
 TOLERANCE = {"float32": 1e-4, "float16": 2e-3, "bfloat16": 1.2e-2}
 CYCLES_PER_MS = 1_900_000
 HOST_MS = 0.15  # most that a call takes Python
@@ -101,9 +102,11 @@ def work_of(problem: Problem, case: Case) -> tuple[int, int]:
 # -- one case ----------------------------------------------------------------------------------------------------------
 def dtype_of(parameter: Parameter, case: Case) -> torch.dtype:
     """The case's float type where it has one: statistics in float32 beside halves stay as they are."""
-    floats = parameter.dtype in ("float16", "float32")
-    narrowed = case.dtype and floats and parameter.name not in STATISTICS
-    return getattr(torch, case.dtype if narrowed else parameter.dtype)
+    return getattr(torch, case.dtype if case.dtype and narrows(parameter) else parameter.dtype)
+
+
+def narrows(parameter: Parameter) -> bool:
+    return parameter.dtype in FLOATS and parameter.name not in STATISTICS
 
 
 def drawn(op: Op, problem: Problem, case: Case, device: str = "cuda") -> Values:
@@ -337,7 +340,9 @@ def measured(
 
 
 def own_dtype(problem: Problem) -> str:
-    return next(p.dtype for p in problem.parameters if p.shape)
+    """Of the arrays that a case's dtype narrows; of the first array where it narrows none."""
+    arrays = [p for p in problem.parameters if p.shape]
+    return next((p.dtype for p in arrays if narrows(p)), arrays[0].dtype)
 
 
 def one_line(error: Exception) -> str:

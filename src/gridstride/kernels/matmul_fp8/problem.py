@@ -78,8 +78,8 @@ def not_numbers(v: Values, draw: Generator) -> dict[str, Any]:
     """A NaN in some rows of A and of B, which is all of those rows of C and of those columns."""
     found = {name: np.array(v[name]) for name in ("A", "B")}
     for codes in found.values():
-        rows = np.flatnonzero(draw.random(len(codes)) < 0.1)
-        codes[rows, draw.integers(codes.shape[1], size=rows.size)] = NAN + 128 * draw.integers(2, size=rows.size)
+        rows = np.flatnonzero(draw.random(len(codes)) < (0.1 if codes.size else 0.0))
+        codes[rows, draw.integers(max(1, codes.shape[1]), size=rows.size)] = NAN + 128 * draw.integers(2, size=rows.size)
     return found
 
 
@@ -126,8 +126,8 @@ problem = Problem(
         {"M": 3, "N": 20, "K": 2400},
         {"M": 16, "N": 257, "K": 33},
         {"M": 1, "N": 1, "K": 1},
-        # Rows that can be read sixteen bytes at a time, and a C whose rows cannot be written so.
-        {"M": 127, "N": 65, "K": 64},
+        # Rows that can be read sixteen bytes at a time, a C whose rows cannot be written so, and sums of some length.
+        {"M": 130, "N": 20, "K": 784},
         {"M": 137, "N": 8, "K": 1},
     ),
     special={

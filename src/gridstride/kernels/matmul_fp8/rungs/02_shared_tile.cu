@@ -2,11 +2,11 @@
 //
 // Moves: global requests per thread, from 2 for every step of k to 2 for every 32, and sectors: lanes run along the
 //   rows of B. Tiles are kept as floats, so that a value is converted once, not 32 times.
-// Mapping: thread (x, y) -> column = blockIdx.x * 32 + x, row = blockIdx.y * 32 + y; it also loads element x of row y
+// Mapping: thread 32 y + x -> column = blockIdx.x * 32 + x, row = blockIdx.y * 32 + y; it also loads element x of row y
 //   of both tiles. B's tile has rows of 33 floats: lanes that read the same k of 32 rows find them in 32 banks.
 //
 // entry: matmul_fp8_shared_tile
-// block: 32 32
+// block: 1024
 // grid: ceil(N/32) ceil(M/32)
 
 #include <cuda_bf16.h>
@@ -34,7 +34,7 @@ extern "C" __global__ void matmul_fp8_shared_tile(const __nv_fp8_e4m3* __restric
 {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE + 1];
 
-    const int x = threadIdx.x, y = threadIdx.y;
+    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     const int column = blockIdx.x * TILE + x, row = blockIdx.y * TILE + y;
     float sum = 0.0f;
     for (int start = 0; start < K; start += TILE) {
