@@ -393,6 +393,15 @@ def scaled_mm(*, fast: bool) -> Call:
     return call
 
 
+def cublas_tf32(v: Values) -> Tensor:
+    """With tf32 for this call alone: all other products here are float32's."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        return torch.mm(v["A"], v["B"].T, out=v["C"])
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
 def our_matmul_fp8(*, fast: bool) -> Call:
     return lambda v: ours.matmul_fp8(of_e4m3(v["A"]), of_e4m3(v["B"]), v["scale_a"], v["scale_b"], fast=fast)
 
@@ -833,6 +842,20 @@ OPS: dict[str, Op] = {
         draw=normal_codes,
         slow=("01_naive", "02_shared_tile"),
         goals=(Goal("torch", 1.0, "bfloat16"),),
+        bound="arithmetic",
+    ),
+    "matmul_tf32": Op(
+        cases=(
+            _square(4096, 4096, 4096),
+            _square(8192, 8192, 8192),
+            _square(2048, 2048, 2048),
+            _square(1024, 1024, 1024, slow=True),
+            _square(4000, 4104, 2056),
+        ),
+        reference=lambda v: {"C": v["A"].double() @ v["B"].double().T},
+        peers={"cuBLAS": cublas_tf32},
+        slow=("01_naive",),
+        goals=(Goal("cuBLAS", 1.0),),
         bound="arithmetic",
     ),
     "linear_gelu": Op(

@@ -60,7 +60,7 @@ COPY_BYTES = 2 << 30  # read and written by the unit copy
 COPY_FROM = 256 << 20  # bytes of a case from which its rate is given in proportion to the copy
 STATISTICS = ("mean", "rstd", "partial", "scale_a", "scale_b")  # in float32 beside halves
 FLOATS = ("float16", "float32")  # which cases may narrow
-TOLERANCE = {"float32": 1e-4, "float16": 2e-3, "bfloat16": 1.2e-2}
+TOLERANCE = {"float32": 1e-4, "tf32": 1e-3, "float16": 2e-3, "bfloat16": 1.2e-2}
 CYCLES_PER_MS = 1_900_000
 HOST_MS = 0.15  # most that a call takes Python
 AHEAD = 4  # ops that get ready while one is timed
@@ -220,8 +220,10 @@ def checked(variant: Variant, op: Op, problem: Problem, values: Values, expected
 
 
 def tolerance(problem: Problem, case: Case, kind: str) -> float:
-    """By the case's floats; whole numbers are exact, but for peers, which round where a bin begins."""
+    """By the case's floats, or tf32; whole numbers are exact, but for peers, which round where a bin begins."""
     written = next(p.dtype for p in problem.parameters if p.name == output_of(problem))
+    if problem.products == "tf32":
+        return TOLERANCE["tf32"]
     return TOLERANCE[case.dtype or written] if written in TOLERANCE else 1e-4 if kind == "peer" else 0.0
 
 

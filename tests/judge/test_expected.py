@@ -10,7 +10,6 @@ from gridstride.judge.expected import check_parameters
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem
 
-
 TYPES = "#include <cuda_bf16.h>\n#include <cuda_fp8.h>"
 
 

@@ -22,6 +22,8 @@ from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
+    ("matmul_fp8", "05_async_store"),
+    ("matmul_tf32", "04_async_store"),
     ("sample", "01_thread_per_row"),
     ("sample", "02_block_per_row"),
     ("sample", "03_eight_ways"),

@@ -313,6 +313,12 @@ def test_matmul_half() -> None:
     np.testing.assert_allclose(reference("matmul_half", A=a, B=b)["C"], c)
 
 
+def test_matmul_tf32_takes_the_rows_of_b_for_columns() -> None:
+    a, b = DRAW.standard_normal((3, 6)), DRAW.standard_normal((4, 6))
+    c = [[sum(a[i, k] * b[j, k] for k in range(6)) for j in range(4)] for i in range(3)]
+    np.testing.assert_allclose(reference("matmul_tf32", A=a, B=b)["C"], c)
+
+
 def test_matmul_fp8() -> None:
     values = [[-448.0, 2.0**-9, 1.125], [0.0, -0.0, 15 * 2.0**-9]]
     a, b = np.array([[254, 1, 57], [0, 128, 15]]), np.array([[56, 56, 56], [8, 9, 184]])

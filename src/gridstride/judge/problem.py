@@ -160,7 +160,8 @@ class Problem:
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
     that are used; an inout array without it goes from one piece to the next, as a sum does. Without it the reference
     gets everything at once. `products` is the type in which tensor cores may multiply, where the parameters' dtypes do
-    not tell: "tf32" of floats, "e4m3" of bytes. `torch_ops` names the PyTorch operators that compute this, as the profiler writes them.
+    not tell: "tf32" of floats, "e4m3" of bytes. `torch_ops` names the PyTorch operators that compute this, as the
+    profiler writes them.
     """
 
     name: str

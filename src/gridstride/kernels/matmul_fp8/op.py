@@ -20,9 +20,9 @@ _LONGEST = (1 << 31) - 512  # rows or columns that the kernels count in an int, 
 def matmul_fp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *, fast: bool = False) -> Tensor:
     """scale_a[:, None] * scale_b * (a b^T), bfloat16 [M, N], of a [M, K] and b [N, K] in torch.float8_e4m3fn.
 
-    scale_a [M] and scale_b [N] are float32; one scale for a whole tensor goes in as `scale.expand(M).contiguous()`. Sums
-    are float32; `fast` leaves them to Hopper's tensor cores, which keep 14 bits of them: sums of one sign and thousands
-    of terms are then off by percents. K a multiple of 16 is many times faster, N one of 8 a little.
+    scale_a [M] and scale_b [N] are float32; one scale for a whole tensor goes in as `scale.expand(M).contiguous()`.
+    Sums are float32; `fast` leaves them to Hopper's tensor cores, which keep 14 bits of them: sums of one sign and
+    thousands of terms are then off by percents. K a multiple of 16 is many times faster, N one of 8 a little.
     """
     c: Tensor = torch.ops.gridstride.matmul_fp8(a, b, scale_a, scale_b, fast)
     return c
@@ -58,7 +58,7 @@ def _check(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> None:
     check(fits, "a", a, f"contiguous {_E4M3} [M, K]")
     fits = b.dim() == 2 and b.dtype == _E4M3 and b.is_contiguous() and len(b) <= _LONGEST
     alike = fits and b.shape[1] == a.shape[1] and b.device == a.device
-    check(alike, "b", b, f"contiguous {_E4M3} [N, {a.shape[1]}] on {a.device}, whose rows are the columns of the product")
+    check(alike, "b", b, f"contiguous {_E4M3} [N, {a.shape[1]}] on {a.device}, a row for each column of the product")
     for name, scale, rows, of in (("scale_a", scale_a, len(a), "a"), ("scale_b", scale_b, len(b), "b")):
         right = scale.shape == (rows,) and scale.dtype == torch.float32 and scale.is_contiguous()
         check(right and scale.device == a.device, name, scale,

@@ -79,7 +79,8 @@ def not_numbers(v: Values, draw: Generator) -> dict[str, Any]:
     found = {name: np.array(v[name]) for name in ("A", "B")}
     for codes in found.values():
         rows = np.flatnonzero(draw.random(len(codes)) < (0.1 if codes.size else 0.0))
-        codes[rows, draw.integers(max(1, codes.shape[1]), size=rows.size)] = NAN + 128 * draw.integers(2, size=rows.size)
+        places = draw.integers(max(1, codes.shape[1]), size=rows.size)
+        codes[rows, places] = NAN + 128 * draw.integers(2, size=rows.size)
     return found
 
 

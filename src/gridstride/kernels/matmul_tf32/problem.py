@@ -18,9 +18,9 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """What rounding both factors to tf32 does: to the result, and to terms whose roundings are a random walk.
 
-    tf32 has 10 bits behind the point: a rounded factor is off by 2^-11 of itself at most, a product by 2^-10. Where terms
-    are no random ones five units of 2^-24 are allowed, so that is a fifth of 2^14 units. Cutting both factors off, as
-    tensor cores do with what nobody rounds, is twice as much at worst and hardly more than allowed on average.
+    tf32 has 10 bits behind the point: a rounded factor is off by 2^-11 of itself at most, a product by 2^-10. Where
+    terms are no random ones five units of 2^-24 are allowed, so that is a fifth of 2^14 units. Cutting both factors
+    off, as tensor cores do with what nobody rounds, is twice as much at worst and hardly more than allowed on average.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         walk = (v["A"] ** 2 @ v["B"].T ** 2) ** 0.5

@@ -1,7 +1,7 @@
 // 04 async store: wgmma on tiles that the copy engine brings, a producer, two consumers, clusters, stores of boxes.
 //
 // Moves: shared reads, waiting, stores, and roundings: wgmma reads both tiles from shared memory, as float32 of which
-//   it takes 19 bits; nobody could round there in time. The copy engine does, where its map says tf32 (to nearest even).
+//   it takes 19 bits; nobody could round there in time. The copy engine does, where its map says tf32: to nearest even.
 // Mapping: 2 consumer warpgroups for a 128x256 tile of C, 64 rows each, two tiles one below the other for a cluster;
 //   lane l of warp w has rows 16 w + l / 4 and 8 below it, and of every 8 columns 2 (l % 4) and the next. Tiles are
 //   lines of 128 bytes along k, swizzled: wgmma takes tf32 in no other order, and K is contiguous in both. One thread
@@ -31,6 +31,7 @@ constexpr int THREADS = FETCHERS + 128 * CONSUMERS;
 constexpr int BLOCKS = 2;          // of a cluster
 constexpr int ROWS_OF_TILES = 8;   // of a cluster's, that are gone through together
 constexpr int MOST_SMS = 256;
+constexpr int ROUNDED = 1;         // 0: nobody rounds, and the tensor cores cut off
 
 struct Stage {
     float a[BM][BK];
@@ -125,8 +126,8 @@ __device__ __forceinline__ void make(Map* to, Map& map, const float* elements, i
         SIZE("box_dim", "b32", "1", "r", lines);
         SIZE("element_stride", "b32", "0", "r", 1);
         SIZE("element_stride", "b32", "1", "r", 1);
-        if (rounded) FIELD("elemtype", "b32", "11");  // tf32
-        else FIELD("elemtype", "b32", "7");           // float32
+        if (rounded && ROUNDED) FIELD("elemtype", "b32", "11");  // tf32
+        else FIELD("elemtype", "b32", "7");                      // float32
         FIELD("interleave_layout", "b32", "0");
         FIELD("swizzle_mode", "b32", "3");  // 128 bytes
         FIELD("fill_mode", "b32", "0");
