@@ -238,6 +238,16 @@ def grayscale(v: Values) -> dict[str, Tensor]:
     return {"gray": (77 * red + 150 * green + 29 * blue + 128 >> 8).to(torch.uint8)}
 
 
+def matmul_fp8(v: Values) -> dict[str, Tensor]:
+    a, b = (of_e4m3(v[name]).double() for name in ("A", "B"))
+    return {"C": a @ b.T * (v["scale_a"].double()[:, None] * v["scale_b"].double())}
+
+
+def of_e4m3(codes: Tensor) -> Tensor:
+    """Bytes as the 8-bit floats that they are."""
+    return codes.view(torch.float8_e4m3fn)
+
+
 def histogram(v: Values) -> dict[str, Tensor]:
     x = v["x"]
     bins = (x[(x >= -4) & (x < 4)] * 32).floor().int() + 128
@@ -442,6 +452,29 @@ def channels_last(conv2d: Callable[..., Tensor]) -> Call:
     return call
 
 
+def scaled_mm(*, fast: bool) -> Call:
+    """PyTorch's product with a scale for each row: cuBLAS or CUTLASS; `fast` as in its own `use_fast_accum`."""
+
+    def call(v: Values) -> Tensor:
+        a, b, scale_a, scale_b = of_e4m3(v["A"]), of_e4m3(v["B"]).T, v["scale_a"][:, None], v["scale_b"][None]
+        return torch._scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
+
+    return call
+
+
+def cublas_tf32(v: Values) -> Tensor:
+    """With tf32 for this call alone: all other products here are float32's."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        return torch.mm(v["A"], v["B"].T, out=v["C"])
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def our_matmul_fp8(*, fast: bool) -> Call:
+    return lambda v: ours.matmul_fp8(of_e4m3(v["A"]), of_e4m3(v["B"]), v["scale_a"], v["scale_b"], fast=fast)
+
+
 def sdpa(backend: str) -> Call:
     """PyTorch's attention by one backend, the batch folded into the heads."""
 
@@ -531,6 +564,13 @@ def no_counts_yet(v: Values) -> None:
 def tiny_delta(v: Values) -> None:
     """So small that the residual stays where it is, however many launches add to it."""
     v["delta"].mul_(1e-6)
+
+
+def normal_codes(v: Values) -> None:
+    """Bytes that are 8-bit floats, standard normal, where random ones were of all sizes and some NaN."""
+    for name in ("A", "B"):
+        codes = torch.randn(v[name].shape, device=v[name].device).to(torch.float8_e4m3fn)
+        v[name].copy_(codes.view(torch.uint8))
 
 
 def tiny_factor(v: Values) -> None:
@@ -919,6 +959,36 @@ OPS: dict[str, Op] = {
         shipped={"gridstride.ops": channels_last(ours.conv2d)},
         slow=("01_direct", "02_shared_halo"),
         goals=(Goal("cuDNN", 1.0), Goal("cuDNN", 1.0, "bfloat16")),
+        bound="arithmetic",
+    ),
+    "matmul_fp8": Op(
+        cases=(
+            _square(4096, 4096, 4096, "bfloat16"),
+            _square(8192, 8192, 8192, "bfloat16"),
+            _square(2048, 2048, 2048, "bfloat16"),
+            _square(1024, 1024, 1024, "bfloat16", slow=True),
+            _square(4000, 4112, 2064, "bfloat16"),
+        ),
+        reference=matmul_fp8,
+        peers={"torch": scaled_mm(fast=False), "torch fast": scaled_mm(fast=True)},
+        shipped={"gridstride.ops": our_matmul_fp8(fast=False), "gridstride.ops fast": our_matmul_fp8(fast=True)},
+        draw=normal_codes,
+        slow=("01_naive", "02_shared_tile"),
+        goals=(Goal("torch", 1.0, "bfloat16"),),
+        bound="arithmetic",
+    ),
+    "matmul_tf32": Op(
+        cases=(
+            _square(4096, 4096, 4096),
+            _square(8192, 8192, 8192),
+            _square(2048, 2048, 2048),
+            _square(1024, 1024, 1024, slow=True),
+            _square(4000, 4104, 2056),
+        ),
+        reference=lambda v: {"C": v["A"].double() @ v["B"].double().T},
+        peers={"cuBLAS": cublas_tf32},
+        slow=("01_naive",),
+        goals=(Goal("cuBLAS", 1.0),),
         bound="arithmetic",
     ),
     "linear_gelu": Op(

@@ -58,8 +58,9 @@ MOST_SETS = 256
 GRAPH_MS = 0.1  # below it, calls are replayed from a graph
 COPY_BYTES = 2 << 30  # read and written by the unit copy
 COPY_FROM = 256 << 20  # bytes of a case from which its rate is given in proportion to the copy
-STATISTICS = ("mean", "rstd", "partial", "lse", "delta", "dq")  # in float32 beside halves
-TOLERANCE = {"float32": 1e-4, "float16": 2e-3, "bfloat16": 1.2e-2}
+STATISTICS = ("mean", "rstd", "partial", "lse", "delta", "dq", "scale_a", "scale_b")  # in float32 beside halves
+FLOATS = ("float16", "float32")  # which cases may narrow
+TOLERANCE = {"float32": 1e-4, "tf32": 1e-3, "float16": 2e-3, "bfloat16": 1.2e-2}
 CYCLES_PER_MS = 1_900_000
 HOST_MS = 0.15  # most that a call takes Python
 AHEAD = 4  # ops that get ready while one is timed
@@ -106,9 +107,11 @@ def work_of(problem: Problem, case: Case) -> tuple[int, int]:
 # -- one case ----------------------------------------------------------------------------------------------------------
 def dtype_of(parameter: Parameter, case: Case) -> torch.dtype:
     """The case's float type where it has one: statistics in float32 beside halves stay as they are."""
-    floats = parameter.dtype in ("float16", "float32")
-    narrowed = case.dtype and floats and parameter.name not in STATISTICS
-    return getattr(torch, case.dtype if narrowed else parameter.dtype)
+    return getattr(torch, case.dtype if case.dtype and narrows(parameter) else parameter.dtype)
+
+
+def narrows(parameter: Parameter) -> bool:
+    return parameter.dtype in FLOATS and parameter.name not in STATISTICS
 
 
 def own_width(problem: Problem) -> int:
@@ -234,8 +237,10 @@ def checked(variant: Variant, op: Op, problem: Problem, values: Values, expected
 
 
 def tolerance(problem: Problem, case: Case, kind: str) -> float:
-    """By the case's floats; whole numbers are exact, but for peers, which round where a bin begins."""
+    """By the case's floats, or tf32; whole numbers are exact, but for peers, which round where a bin begins."""
     written = next(p.dtype for p in problem.parameters if p.name == output_of(problem))
+    if problem.products == "tf32":
+        return TOLERANCE["tf32"]
     return TOLERANCE[case.dtype or written] if written in TOLERANCE else 1e-4 if kind == "peer" else 0.0
 
 
@@ -354,7 +359,9 @@ def measured(
 
 
 def own_dtype(problem: Problem) -> str:
-    return next(p.dtype for p in problem.parameters if p.shape)
+    """Of the arrays that a case's dtype narrows; of the first array where it narrows none."""
+    arrays = [p for p in problem.parameters if p.shape]
+    return next((p.dtype for p in arrays if narrows(p)), arrays[0].dtype)
 
 
 def one_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ from gridstride.kernels.cross_entropy.op import cross_entropy
 from gridstride.kernels.dropout.op import dropout
 from gridstride.kernels.gelu.op import gelu
 from gridstride.kernels.layer_norm.op import layer_norm
+from gridstride.kernels.matmul_fp8.op import matmul_fp8
 from gridstride.kernels.modules import GELU, CrossEntropyLoss, Dropout, LayerNorm, RMSNorm, Softmax
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.patch import Patched, patch, unpatch
@@ -49,6 +50,7 @@ __all__ = [
     "gelu",
     "layer_norm",
     "linear_cross_entropy",
+    "matmul_fp8",
     "paged_attention",
     "patch",
     "rms_norm",

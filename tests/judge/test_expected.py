@@ -10,9 +10,11 @@ from gridstride.judge.expected import check_parameters
 from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Problem
 
+TYPES = "#include <cuda_bf16.h>\n#include <cuda_fp8.h>"
+
 
 def refusal(problem: Problem, parameters: str) -> str:
-    source = f"// block: 32\n// grid: 1\n__global__ void k({parameters}) {{}}"
+    source = f"// block: 32\n// grid: 1\n{TYPES}\n__global__ void k({parameters}) {{}}"
     with pytest.raises(RefusedError) as refused:
         build(problem, parse_kernel(source), gs.VirtualGPU())
     return refused.value.finding.message
@@ -26,6 +28,8 @@ def refusal(problem: Problem, parameters: str) -> str:
         ("int n, const float* x, float* y", "parameter 1 is int n, but x is an array, const float* x"),
         ("const float* x, float* y, int* n", "parameter 3 is int* n, but n is a number, int n"),
         ("const double* x, float* y, int n", "parameter 1 is const double* x, but x is const float* x"),
+        ("const __nv_bfloat16* x, float* y, int n", "parameter 1 is const __nv_bfloat16* x, but x is const float* x"),
+        ("const __nv_fp8_e4m3* x, float* y, int n", "parameter 1 is const __nv_fp8_e4m3* x, but x is const float* x"),
     ],
 )
 def test_the_parameter_is_named_with_what_it_should_be(doubling: Problem, parameters: str, said: str) -> None:

@@ -25,6 +25,8 @@ LONG = {
     ("convolution_half", "05_tensor_maps"),
     ("convolution_half", "06_cluster"),
     ("convolution_half", "07_shared_rows"),
+    ("matmul_fp8", "05_async_store"),
+    ("matmul_tf32", "04_async_store"),
     ("sample", "01_thread_per_row"),
     ("sample", "02_block_per_row"),
     ("sample", "03_eight_ways"),

@@ -19,8 +19,8 @@ BENCH = Path(__file__).parents[2] / "bench"
 OPS = (
     "vector_add saxpy gelu gelu_backward softmax softmax_backward cross_entropy cross_entropy_backward layer_norm "
     "rms_norm adamw dropout rms_norm_backward silu_mul swiglu swiglu_backward rotary transpose aos_to_soa reduction "
-    "argmax radix_sort scan histogram remove_mean grayscale box_blur convolution matmul matmul_half "
-    "convolution_half linear_gelu attention attention_backward"
+    "argmax radix_sort scan histogram remove_mean grayscale box_blur convolution matmul matmul_half matmul_fp8 "
+    "matmul_tf32 convolution_half linear_gelu attention attention_backward"
 ).split()
 
 
@@ -59,7 +59,8 @@ def test_the_last_rung_agrees_with_the_reference(bench: ModuleType, name: str) -
 
     def call(v: dict[str, Any]) -> None:
         with gs.use(gpu):
-            kernel = gs.cuda(file.source, filename=file.filename)[file.entry]
+            options = ["-DBFLOAT16=1"] if case.dtype == "bfloat16" else []
+            kernel = gs.cuda(file.source, options, filename=file.filename)[file.entry]
             found = file.launch.shape({**case.sizes, "SMS": 4})
             args = tuple(v[p.name] for p in problem.parameters)
             kernel.launch(
@@ -103,6 +104,8 @@ def test_bytes_follow_the_floats_and_operations_the_mask(bench: ModuleType) -> N
     problem, plain = find("gelu").problem, bench.Case({"n": 100})
     assert bench.work_of(problem, plain) == problem.work({"n": 100})
     assert bench.work_of(problem, replace(plain, dtype="bfloat16"))[1] == problem.work({"n": 100})[1] // 2
+    problem, sizes = find("matmul_fp8").problem, {"M": 2, "N": 3, "K": 4}
+    assert bench.work_of(problem, bench.Case(sizes, "bfloat16")) == problem.work(sizes)  # its 8-bit floats stay
     problem, sizes = find("attention").problem, {"H": 2, "G": 1, "Q": 64, "K": 64}
     assert bench.work_of(problem, bench.Case(sizes, width=64)) == tuple(each // 2 for each in problem.work(sizes))
     assert bench.work_of(problem, bench.Case(sizes, numbers={"past": 64}))[0] == problem.work(sizes)[0]

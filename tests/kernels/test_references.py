@@ -324,6 +324,22 @@ def test_matmul_half() -> None:
     np.testing.assert_allclose(reference("matmul_half", A=a, B=b)["C"], c)
 
 
+def test_matmul_tf32_takes_the_rows_of_b_for_columns() -> None:
+    a, b = DRAW.standard_normal((3, 6)), DRAW.standard_normal((4, 6))
+    c = [[sum(a[i, k] * b[j, k] for k in range(6)) for j in range(4)] for i in range(3)]
+    np.testing.assert_allclose(reference("matmul_tf32", A=a, B=b)["C"], c)
+
+
+def test_matmul_fp8() -> None:
+    values = [[-448.0, 2.0**-9, 1.125], [0.0, -0.0, 15 * 2.0**-9]]
+    a, b = np.array([[254, 1, 57], [0, 128, 15]]), np.array([[56, 56, 56], [8, 9, 184]])
+    scale_a, scale_b = np.array([0.5, 4.0]), np.array([3.0, 0.25])
+    c = reference("matmul_fp8", A=a, B=b, scale_a=scale_a, scale_b=scale_b)["C"]
+    for i, j in np.ndindex(2, 2):
+        others = [[1.0, 1.0, 1.0], [2.0**-6, 2.0**-6 * 1.125, -1.0]][j]
+        assert c[i, j] == scale_a[i] * scale_b[j] * sum(x * y for x, y in zip(values[i], others, strict=True))
+
+
 @pytest.mark.parametrize("past", [4, 0, -2, 1])
 def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) -> None:
     q, k, v = (DRAW.standard_normal(shape) for shape in ((2, 3, 5, 6), (2, 4, 6), (2, 4, 6)))

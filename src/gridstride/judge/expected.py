@@ -103,9 +103,15 @@ def _difference(wanted: Parameter | None, found: KernelParameter | None, place: 
     if found.pointer is (not array):  # None where plain PTX does not say
         is_what = "an array" if array else "a number"
         return f"parameter {place} is {found.type} {found.label}, but {wanted.name} is {is_what}, {_declared(wanted)}"
-    if found.dtype is None or _fits(wanted, np.dtype(found.dtype)):
+    if found.dtype is None or _fits(wanted, _held(found.dtype)):
         return ""
     return f"parameter {place} is {found.type} {found.label}, but {wanted.name} is {_declared(wanted)}"
+
+
+def _held(dtype: str) -> np.dtype[np.generic]:
+    """How NumPy holds elements of which it has no dtype: as their bits."""
+    bits = {"bfloat16": "uint16", "float8": "uint8"}.get(dtype.partition("_")[0])
+    return np.dtype(bits or dtype)
 
 
 def _fits(wanted: Parameter, dtype: np.dtype[np.generic]) -> bool:

@@ -159,7 +159,9 @@ class Problem:
     `pieces` names a size along which the reference may work piece by piece, so that a timed case of gigabytes never
     needs all of itself in float64: arrays with that extent are cut along it, `halo` elements wider than the results
     that are used; an inout array without it goes from one piece to the next, as a sum does. Without it the reference
-    gets everything at once. `torch_ops` names the PyTorch operators that compute this, as the profiler writes them.
+    gets everything at once. `products` is the type in which tensor cores may multiply, where the parameters' dtypes do
+    not tell: "tf32" of floats, "e4m3" of bytes. `torch_ops` names the PyTorch operators that compute this, as the
+    profiler writes them.
     """
 
     name: str
@@ -188,6 +190,7 @@ class Problem:
     wide_data: tuple[str, ...] = ()
     pieces: str = ""
     halo: int = 0
+    products: Literal["", "tf32", "e4m3"] = ""
     torch_ops: tuple[str, ...] = ()
     zeros: tuple[str, ...] = ()
     strides: Mapping[str, str] = field(default_factory=dict)

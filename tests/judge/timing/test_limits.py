@@ -36,6 +36,12 @@ def test_a_problem_of_short_floats_has_the_tensor_cores_rate() -> None:
     assert half.memory_bytes == H200.memory_bytes
 
 
+def test_products_of_8_bits_have_twice_the_rate_of_short_floats_and_tf32_half_of_it() -> None:
+    half, byte, tf32 = (Rates.of(chip("h200").properties, find(f"matmul_{name}").problem)
+                        for name in ("half", "fp8", "tf32"))  # fmt: skip
+    assert byte.flops == 2 * half.flops == 4 * tf32.flops
+
+
 def test_a_gpu_that_no_file_describes_has_no_limit_of_tensor_cores() -> None:
     newer = replace(chip("h200").properties, compute_capability=(13, 0))
     assert Rates.of(newer, find("attention").problem).flops == math.inf
