@@ -16,8 +16,9 @@ _LIBRARY.define(
     "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, int past, float scale) "
     "-> (Tensor, Tensor, Tensor)"
 )
-RUNG = "04_warpgroup"
-_KEYS, _QUERIES, _STAGES, _THREADS = 128, 64, 2, 256  # of a block: keys, queries of a tile, tiles, threads
+RUNG = "05_pipelined"
+_STAGES = {"04_warpgroup": 2, "05_pipelined": 3}  # tiles of queries that a block keeps, by rung
+_KEYS, _QUERIES, _THREADS = 128, 64, 256  # of a block: keys, queries of a tile, threads
 _FASTER: frozenset[tuple[str, int]] = frozenset()
 """GPUs, by a word of their names, and widths of heads at which both kernels together take less time than PyTorch's
 forward and backward kernels do in bench/ops_h200.py. None have been timed yet.
@@ -115,8 +116,9 @@ def _cuda_backward(
 
 def shared_bytes(width: int) -> int:
     """What RUNG needs for heads of `width`: keys, values, the ring, dS turned, statistics, lines of dQ."""
-    halves = 2 * _KEYS * width + _STAGES * 2 * _QUERIES * width + _KEYS * _QUERIES
-    floats = 2 * _STAGES * _QUERIES + _THREADS // 32 * 16 * (width // 2 + 8)
+    stages = _STAGES[RUNG]
+    halves = 2 * _KEYS * width + stages * 2 * _QUERIES * width + _KEYS * _QUERIES
+    floats = 2 * stages * _QUERIES + _THREADS // 32 * 16 * (width // 2 + 8)
     return 2 * halves + 4 * floats
 
 
