@@ -199,7 +199,8 @@ def _sdpa_backward(v: Values, backend: str) -> object:
         _graphs.clear()
         given = [x[None].detach().requires_grad_() for x in (v["q"].flatten(0, 1), v["k"], v["v"])]
         with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
-            out = F.scaled_dot_product_attention(*given, scale=float(v["scale"]), enable_gqa=True)
+            q, k, values = given
+            out = F.scaled_dot_product_attention(q, k, values, scale=float(v["scale"]), enable_gqa=True)
         _graphs[key] = out, given
     out, given = _graphs[key]
     return torch.autograd.grad(out, given, v["dout"].view_as(out), retain_graph=True)
