@@ -1012,6 +1012,12 @@ OPS: dict[str, Op] = {
         goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
         bound="arithmetic",
     ),
+    "row_dot": Op(
+        cases=(_rows(262_144, 128), _rows(131_072, 64), _rows(20_000, 1001)),
+        reference=lambda v: {"y": (v["a"].double() * v["b"].double()).sum(-1)},
+        peers={"torch": lambda v: (v["a"].float() * v["b"].float()).sum(-1)},
+        goals=(Goal("copy", 0.9),),
+    ),
     "attention_backward": Op(
         cases=(
             _attention(32, 1, 8192, 8192, causal=True),

@@ -2,8 +2,8 @@
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
 gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too) and dropout have
-gradients of ours, layer norm,
-attention and convolution have PyTorch's; the ops of decoding have none.
+gradients of ours; layer norm,
+attention (unless ours is asked for) and convolution have PyTorch's; the ops of decoding have none.
 """
 
 from __future__ import annotations

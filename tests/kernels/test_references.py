@@ -353,6 +353,12 @@ def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) ->
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
+def test_row_dot() -> None:
+    a, b = DRAW.standard_normal((2, 4, 7))
+    expected = [sum(x * z for x, z in zip(left, right, strict=True)) for left, right in zip(a, b, strict=True)]
+    np.testing.assert_allclose(reference("row_dot", a=a, b=b)["y"], expected)
+
+
 @pytest.mark.parametrize("past", [4, 0, -2])
 def test_attention_backward_is_the_slope_of_attention(past: int) -> None:
     q, dout = (DRAW.standard_normal((2, 3, 5, 6)) for _ in range(2))

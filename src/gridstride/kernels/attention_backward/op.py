@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from gridstride.kernels.attention.launch import MACROS, aligned, bounded, check_shapes, run_rung, why_not_possible
-from gridstride.kernels.torch_op import ceil_div, check, check_alike, launcher, once_differentiable, properties
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check,
+    check_alike,
+    element,
+    launcher,
+    once_differentiable,
+    properties,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, int past, float scale) -> (Tensor, Tensor)")
@@ -19,6 +27,7 @@ _LIBRARY.define(
 RUNG = "05_pipelined"
 _STAGES = {"04_warpgroup": 2, "05_pipelined": 3}  # tiles of queries that a block keeps, by rung
 _KEYS, _QUERIES, _THREADS = 128, 64, 256  # of a block: keys, queries of a tile, threads
+_DOT_THREADS, _LANES = 256, 16  # of a block of row_dot's, and of a row
 _FASTER: frozenset[tuple[str, int]] = frozenset()
 """GPUs, by a word of their names, and widths of heads at which both kernels together take less time than PyTorch's
 forward and backward kernels do in bench/ops_h200.py. None have been timed yet.
@@ -100,7 +109,7 @@ def _cuda_backward(
     if why_not_possible(q, k):
         return _torchs_backward(dout, q, k, v, out, lse, past, scale)
     dout, q, k, v = (aligned(x) for x in (dout, q, k, v))
-    delta = _delta(dout, out)
+    delta = _row_dot(dout, aligned(out))
     dq = torch.zeros(q.shape, dtype=torch.float32, device=q.device)
     dk, dv = torch.empty_like(k), torch.empty_like(v)
     batch, heads, queries, width = q.shape
@@ -112,6 +121,15 @@ def _cuda_backward(
             heads // kv_heads, queries, keys, past, scale, shared=shared_bytes(width),
         )  # fmt: skip
     return dq.to(q.dtype), dk, dv
+
+
+def _row_dot(a: Tensor, b: Tensor) -> Tensor:
+    """The dot products of rows [..., columns] of halves, in float32, by the last rung of `row_dot`."""
+    y = torch.empty(a.shape[:-1], dtype=torch.float32, device=a.device)
+    run = launcher("row_dot", "03_vectors", a.device, ELEMENT=element(a), LANES=_LANES)
+    if rows := y.numel():
+        run((ceil_div(rows, _DOT_THREADS // _LANES), 1, 1), _DOT_THREADS, a, b, y, rows, a.shape[-1])
+    return y
 
 
 def shared_bytes(width: int) -> int:
