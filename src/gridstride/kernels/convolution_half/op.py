@@ -35,7 +35,7 @@ def conv2d(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, *, stride: int | Pair = 1, padding: int | Pair = 0,
     dilation: int | Pair = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """The convolution [N, K, H', W'] of x [N, C, H, W] with weight [K, C / groups, R, S], plus bias [K], in fp32 inside.
+    """The convolution [N, K, H', W'] of x [N, C, H, W] with weight [K, C / groups, R, S], fp32 inside, plus bias [K].
 
     As torch.nn.functional.conv2d, and its gradient is PyTorch's. `conv2d_kernel` says which kernel runs. The result is
     channels-last in memory where x is. ValueError for shapes that do not fit.

@@ -90,7 +90,7 @@ problem = Problem(
         {"N": 2, "H": 17, "W": 4, "C": 9, "K": 72},
     ),
     special={"sums of one sign": long_sums},
-    largest={"N": 5, "H": 18, "W": 20, "C": 24, "K": 72},
+    largest={"N": 4, "H": 12, "W": 18, "C": 24, "K": 72},
     widest={"N": 70_000, "H": 66_000, "W": 70_000, "C": 2_500, "K": 5_000},
     tiles=(8, 16, 64),
     observed={"N": 4, "H": 16, "W": 16, "C": 64, "K": 128},

@@ -36,11 +36,12 @@ __device__ __forceinline__ Pair pair(float left, float right) { return __floats2
 
 constexpr int BOX = 64;            // pixels of a warpgroup
 constexpr int BK = 64;             // channels per stage: a line of 128 bytes
-constexpr int WINDOWS = 4 * 2 * 2 * BOX * BK, FILTERS = 4 * 2 * 256 * BK;  // bytes of the rings
+constexpr int RINGS = 4 * 2 * (2 * BOX * BK + 256 * BK);  // bytes, for as many steps as fit
 constexpr int RIM = 2;             // rows of a box that lasts three steps, beyond its own
 constexpr int TAPS = 9;
 
 constexpr int CONSUMERS = 2;       // warpgroups that multiply
+constexpr int LEAD = 0;            // steps by which the second of them begins later: their stores fall apart
 constexpr int THREADS = 128 + 128 * CONSUMERS;
 constexpr int BLOCKS = 2;          // of a cluster
 constexpr int MOST_SMS = 256;
@@ -315,8 +316,10 @@ __device__ __forceinline__ void store_boxes(const float (&c)[BN / 2], Box* boxes
 }
 
 // -- a block's tiles --------------------------------------------------------------------------------------------------
-constexpr int MOST = FILTERS / (64 * BK * 2);  // slots of a ring
-__shared__ Barrier windows_full[MOST], windows_empty[MOST], filters_full[MOST], filters_empty[MOST];
+template <int BN>
+constexpr int SLOTS = RINGS / (2 * BK * (CONSUMERS * BOX + BN));  // steps in the rings: 4, 6 or 8
+constexpr int MOST = SLOTS<64>;
+__shared__ Barrier windows_full[MOST], windows_empty[MOST], filters_full[MOST], filters_empty[MOST], under_way;
 __shared__ Maps made;
 
 template <int BN>
@@ -328,7 +331,8 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
     const Boxes boxes = Boxes::fewest(N, H, W);
     const bool shared = boxes.rows_shared();
     const int lines = shared ? BOX + RIM * 8 : BOX;  // of a box in memory
-    Place window = {WINDOWS / (CONSUMERS * lines * BK * 2)}, filter = {FILTERS / (BN * BK * 2)};
+    constexpr int WINDOWS = SLOTS<BN> * CONSUMERS * BOX * BK * 2;  // bytes
+    Place window = {WINDOWS / (CONSUMERS * lines * BK * 2)}, filter = {SLOTS<BN>};
     const auto windows = [&](int slot, int g) {
         return reinterpret_cast<Element*>(memory) + (slot * CONSUMERS + g) * lines * BK;
     };
@@ -345,6 +349,7 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
         init(&windows_full[t], 1), init(&windows_empty[t], CONSUMERS);
         init(&filters_full[t], 1), init(&filters_empty[t], TOGETHER);
     }
+    if (t == 0) init(&under_way, 1);
     asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
     if (t < 32) {
         made.images.words[t] = made.weights.words[t] = made.convolved.words[t] = 0;
@@ -399,7 +404,8 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
     }
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     if (t % 128 == 0) acquire(&mine->convolved);
-    Box* sums = reinterpret_cast<Box*>(memory + WINDOWS + FILTERS) + 2 * group;
+    Box* sums = reinterpret_cast<Box*>(memory + RINGS) + 2 * group;
+    if (LEAD > 0 && group > 0 && cluster < count) wait(&under_way, 0);
     int old_window = 0, old_filter = 0;  // the slots that the products before read
     const auto give_back = [&](bool windows_too) {
         if (windows_too && t % 128 == 0) arrive(&windows_empty[old_window]);
@@ -416,6 +422,8 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
                 multiply_tap<BN>(c, from, filters(filter.slot));
                 asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
                 if (columns > 0 || r > 0) give_back(!shared || r == 0);  // the products before are made
+                const bool leads = LEAD > 0 && group == 0 && tile == cluster && 3 * columns + r == LEAD;
+                if (leads && t % 128 == 0) arrive(&under_way);
                 old_window = window.slot, old_filter = filter.slot;
                 filter.step();
                 if (!shared || r == 2) window.step();
