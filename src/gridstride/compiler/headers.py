@@ -72,6 +72,18 @@ def _sites() -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(folder) for folder in folders))
 
 
+@cache
+def libdevice() -> Path | None:
+    """The folder of libdevice.10.bc, CUDA's math functions as LLVM code: of a wheel, a toolkit or Triton's wheel."""
+    below = Path("nvvm", "libdevice")
+    folders = [folder.parent / below for folder in (*_wheel_folders(), *_toolkit_folders())]
+    folders += [Path(site, "nvidia", "cuda_nvcc", below) for site in _sites()]
+    triton = find_spec("triton")
+    packages = (triton.submodule_search_locations if triton else None) or ()
+    folders += [Path(package, "backends", "nvidia", "lib") for package in packages]
+    return _holding("libdevice.10.bc", folders)
+
+
 def _wheel_folders() -> Iterator[Path]:
     """Include folders below site-packages/nvidia, in the layouts that NVIDIA's wheels have had."""
     for site in _sites():

@@ -1,0 +1,30 @@
+"""CUDA C++ to PTX with clang: host code in the source is read with the device code and left out of the PTX."""
+
+from __future__ import annotations
+
+from gridstride.compiler.clang.clang_program import find_clang
+from gridstride.compiler.clang.clang_run import run_clang
+from gridstride.compiler.clang.cuda_folder import cuda_folder, libdevice_identity
+from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.host_headers import host_header_stubs
+from gridstride.compiler.includes import dependencies
+from gridstride.compiler.lexer import Text
+from gridstride.compiler.signature import kernels_of_unsure_types
+
+
+def clang_identity() -> str:
+    """Which clang and which libdevice; NoCompiler where there is no clang that can be used."""
+    return f"clang {find_clang().identity} {libdevice_identity()}"
+
+
+def compile_with_clang(request: CompileRequest) -> Outcome:
+    """PTX of the source, or what clang says against it."""
+    clang, cuda = find_clang(), cuda_folder()
+    files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}
+    stubs = host_header_stubs(request.source, request.include_paths, files or {})
+    types = kernels_of_unsure_types(request.source)
+    outcome = run_clang(clang, cuda, request, stubs, types)
+    if outcome.ptx is None and types:  # a kernel that an #if leaves out, an overloaded one
+        outcome = run_clang(clang, cuda, request, stubs)
+    return outcome
