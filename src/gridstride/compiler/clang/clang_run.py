@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gridstride.compiler.bindings import NoCompiler
@@ -22,6 +23,7 @@ from gridstride.compiler.clang.clang_ptx import (
     with_user_places,
     without_added,
 )  # fmt: skip
+from gridstride.compiler.clang.cluster_dims import READ, cluster_dims, with_cluster_dims
 from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, CudaFolder
 from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.compiled import Outcome
@@ -33,6 +35,7 @@ from gridstride.compiler.ways_out import with_way_out
 SECONDS = 120.0
 """How long clang may take for one source."""
 _UNKNOWN_ARCH = re.compile(r"unsupported CUDA gpu architecture|(?:unknown|unsupported) target CPU")
+_IGNORED = re.compile(r"unknown attribute '(?P<name>block_size)' ignored")
 _NO_LIBRARY = "clang finds no C++ standard library, which CUDA's headers need: apt install libstdc++-12-dev"
 _ALWAYS = (
     "-x", "cuda", "--cuda-device-only", "-S", "-fno-color-diagnostics", "-fno-caret-diagnostics",
@@ -40,15 +43,18 @@ _ALWAYS = (
     "-Wno-unknown-cuda-version",  # CUDA 13's headers are newer than clang 19: what is missing then is an error itself
     "-Wno-pass-failed",  # a loop that was asked to be unrolled and was not: NVRTC says nothing of it
     "-D_NV_RSQRT_SPECIFIER=",  # defined in a header that clang's wrapper replaces, used in one that it includes
-    "-include", "climits", "-include", "cstdint",  # what nvcc brings along without any #include
+    "-D_CG_CLUSTER_INTRINSICS_AVAILABLE",  # for cooperative groups of clusters: clang has them on chips that have them
+    # What nvcc brings along without any #include.
+    "-include", "climits", "-include", "cstdint", "-include", "gridstride/clang_missing.h",
 )  # fmt: skip
 
 
 def run_clang(
-    clang: Clang, cuda: CudaFolder, request: CompileRequest, stubs: Mapping[str, str], types: Sequence[str] = ()
-) -> Outcome:
+    clang: Clang, cuda: CudaFolder, request: CompileRequest, stubs: Mapping[str, str], types: Sequence[str] = (),
+    *, clusters: bool = False,
+) -> Outcome:  # fmt: skip
     """PTX or errors. `stubs` are headers that only host code needs, used where there is none; `types` are kernels whose
-    parameter types are asked for.
+    parameter types are asked for; with `clusters`, some may have `__cluster_dims__`.
 
     Raises ValueError for an architecture that this clang does not know, NoCompiler where it cannot be run.
     """
@@ -60,12 +66,17 @@ def run_clang(
         file, ptx = folder / "source" / "kernel.cu", folder / "kernel.ptx"
         file.parent.mkdir()
         file.write_text(_source(request, types))
-        command = [*_command(clang, cuda, request, folder), str(file), "-o", str(ptx)]
-        status, log = _run(command, file.parent)
-        diagnostics = _diagnostics(request, log)
-        if status or not ptx.is_file():
+        command = [*_command(clang, cuda, request, folder), str(file), "-o"]
+        status, log = _run([*command, str(ptx)], file.parent)
+        diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", ""))
+        if status or not ptx.is_file() or any(each.severity == "error" for each in diagnostics):
             return Outcome(_why_it_failed(clang, request, diagnostics, log))
-        return _outcome(request, ptx.read_text(errors="replace"), diagnostics, types, file.parent)
+        text = ptx.read_text(errors="replace")
+        if clusters:
+            ir = folder / "kernel.ll"
+            _run([*command, str(ir), "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-w", READ], file.parent)
+            text = with_cluster_dims(text, cluster_dims(ir.read_text(errors="replace")))
+        return _outcome(request, text, diagnostics, types, file.parent)
 
 
 def _command(clang: Clang, cuda: CudaFolder, request: CompileRequest, folder: Path) -> list[str]:
@@ -124,7 +135,17 @@ def _diagnostics(request: CompileRequest, log: str) -> tuple[Diagnostic, ...]:
     ]
     explained = explain_names(found, filename=request.filename, source=request.source)
     missing = find_headers().missing
-    return tuple(with_way_out(each, missing) for each in explained)
+    return tuple(with_way_out(_not_ignored(each), missing) for each in explained)
+
+
+def _not_ignored(diagnostic: Diagnostic) -> Diagnostic:
+    """An attribute without which the kernel would be another one is an error where clang only warns."""
+    match = _IGNORED.search(diagnostic.message)
+    if match is None:
+        return diagnostic
+    message = f"this clang does not know __{match['name']}__"
+    way_out = 'give the cluster at the launch (cluster=…), take a newer clang, or compile with compiler="nvrtc"'
+    return replace(diagnostic, severity="error", message=message, notes=(way_out,))
 
 
 def _about_name(diagnostic: Diagnostic, request: CompileRequest) -> Diagnostic:
