@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from gridstride.compiler.diagnostics import Diagnostic
 
 _PLACED = re.compile(
-    r"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): (?P<severity>fatal error|error|warning|note|remark): (?P<said>.*)"
+    r"(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): "
+    r"(?P<severity>fatal error|error|warning|note|remark): (?P<said>.*)"
 )
 _LOOSE = re.compile(r"(?:[^\s:]*clang[^\s:]*: )?(?P<severity>fatal error|error|warning): (?P<said>.*)")
 
 
-def parse_clang_log(
-    log: str, *, filename: str, source: str, written: Callable[[str], str] = lambda file: file
-) -> list[Diagnostic]:
-    """Errors and warnings in clang's order, notes with what they are about; `written` is a file's name as the user
-    knows it.
-    """
+def parse_clang_log(log: str, *, filename: str, source: str) -> list[Diagnostic]:
+    """Errors and warnings in clang's order, each with its notes."""
     found: list[Diagnostic] = []
     for line in log.splitlines():
         placed = _PLACED.fullmatch(line)
         if placed and placed["severity"] in ("note", "remark"):
             if found and placed["severity"] == "note":
-                note = f"{written(placed['file'])}:{placed['line']}: {placed['said']}"
+                note = f"{placed['file']}:{placed['line']}: {placed['said']}"
                 found[-1] = replace(found[-1], notes=(*found[-1].notes, note))
         elif placed:
-            found.append(_diagnostic(placed, filename=filename, source=source, written=written))
+            found.append(_diagnostic(placed, filename=filename, source=source))
         elif loose := _LOOSE.fullmatch(line):
             severity = "warning" if loose["severity"] == "warning" else "error"
             found.append(Diagnostic(severity, filename, 0, 0, loose["said"], ""))
     return found
 
 
-def _diagnostic(match: re.Match[str], *, filename: str, source: str, written: Callable[[str], str]) -> Diagnostic:
-    file, line = written(match["file"]), int(match["line"])
+def _diagnostic(match: re.Match[str], *, filename: str, source: str) -> Diagnostic:
+    file, line = match["file"], int(match["line"])
     shown = _line(source, line) if file == filename else _line_of_file(file, line)
     # Clang counts bytes, columns here are characters.
     column = len(shown.encode()[: int(match["column"]) - 1].decode(errors="ignore")) + 1 if shown else 0
