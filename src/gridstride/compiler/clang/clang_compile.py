@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.compiler.clang.clang_program import find_clang
-from gridstride.compiler.clang.clang_run import run_clang
+from gridstride.compiler.clang.clang_run import Run, run_clang, run_program
 from gridstride.compiler.clang.cluster_dims import NAME
 from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, cuda_folder, libdevice_identity
 from gridstride.compiler.cuda.compile_request import CompileRequest
@@ -20,14 +20,14 @@ def clang_identity() -> str:
     return f"clang {find_clang().identity} {libdevice_identity()} {fingerprint(REPLACEMENTS)}"
 
 
-def compile_with_clang(request: CompileRequest) -> Outcome:
-    """PTX of the source, or what clang says against it."""
+def compile_with_clang(request: CompileRequest, run: Run = run_program) -> Outcome:
+    """PTX of the source, or what clang says against it; `run` starts clang."""
     clang, cuda = find_clang(), cuda_folder()
     files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}
     stubs = host_header_stubs(request.source, request.include_paths, files or {})
     types = kernels_of_unsure_types(request.source)
     clusters = any(NAME in text for text in (request.source, *(str(content) for content in (files or {}).values())))
-    outcome = run_clang(clang, cuda, request, stubs, types, clusters=clusters)
+    outcome = run_clang(clang, cuda, request, stubs, types, clusters=clusters, run=run)
     if outcome.ptx is None and types:  # a kernel that an #if leaves out, an overloaded one
-        outcome = run_clang(clang, cuda, request, stubs, clusters=clusters)
+        outcome = run_clang(clang, cuda, request, stubs, clusters=clusters, run=run)
     return outcome

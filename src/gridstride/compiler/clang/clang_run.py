@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ from gridstride.compiler.headers import find_headers
 from gridstride.compiler.names import NAME_MAP, explain_names
 from gridstride.compiler.ways_out import with_way_out
 
+Run = Callable[[Sequence[str], Path], tuple[int, str]]
+"""Runs a command in a folder: exit status and messages."""
 SECONDS = 120.0
 """How long clang may take for one source."""
 _UNKNOWN_ARCH = re.compile(r"unsupported CUDA gpu architecture|(?:unknown|unsupported) target CPU")
@@ -51,10 +53,10 @@ _ALWAYS = (
 
 def run_clang(
     clang: Clang, cuda: CudaFolder, request: CompileRequest, stubs: Mapping[str, str], types: Sequence[str] = (),
-    *, clusters: bool = False,
+    *, clusters: bool = False, run: Run,
 ) -> Outcome:  # fmt: skip
     """PTX or errors. `stubs` are headers that only host code needs, used where there is none; `types` are kernels whose
-    parameter types are asked for; with `clusters`, some may have `__cluster_dims__`.
+    parameter types are asked for; with `clusters`, some may have `__cluster_dims__`; `run` starts clang.
 
     Raises ValueError for an architecture that this clang does not know, NoCompiler where it cannot be run.
     """
@@ -67,14 +69,14 @@ def run_clang(
         file.parent.mkdir()
         file.write_text(_source(request, types))
         command = [*_command(clang, cuda, request, folder), str(file), "-o"]
-        status, log = _run([*command, str(ptx)], file.parent)
+        status, log = run([*command, str(ptx)], file.parent)
         diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", ""))
         if status or not ptx.is_file() or any(each.severity == "error" for each in diagnostics):
             return Outcome(_why_it_failed(clang, request, diagnostics, log))
         text = ptx.read_text(errors="replace")
         if clusters:
             ir = folder / "kernel.ll"
-            _run([*command, str(ir), "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-w", READ], file.parent)
+            run([*command, str(ir), "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-w", READ], file.parent)
             text = with_cluster_dims(text, cluster_dims(ir.read_text(errors="replace")))
         return _outcome(request, text, diagnostics, types, file.parent)
 
@@ -115,7 +117,8 @@ def _line(filename: str, number: int = 1) -> str:
     return '#line {} "{}"\n'.format(number, filename.replace("\\", r"\\").replace('"', r"\""))
 
 
-def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
+def run_program(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Exit status and messages of clang at work in a folder; NoCompiler where it takes too long or cannot be run."""
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,

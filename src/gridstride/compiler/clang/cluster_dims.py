@@ -36,6 +36,7 @@ def with_cluster_dims(ptx: str, dims: Mapping[str, tuple[int, int, int]]) -> str
     """The PTX with the directives that NVRTC writes for `__cluster_dims__`."""
     for kernel, sizes in dims.items():
         head = re.compile(rf"^[ \t.\w]*\.entry[ \t]+{re.escape(kernel)}\([^)]*\)[^\n]*\n", re.MULTILINE)
-        directives = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, sizes))}\n"
-        ptx = head.sub(lambda match, directives=directives: match[0] + directives, ptx, count=1)
+        if match := head.search(ptx):
+            directives = f".explicitcluster\n.reqnctapercluster {', '.join(map(str, sizes))}\n"
+            ptx = ptx[: match.end()] + directives + ptx[match.end() :]
     return ptx

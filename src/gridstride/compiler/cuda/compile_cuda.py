@@ -26,7 +26,7 @@ def compile_cuda(
     options: Sequence[str] = (),
     filename: str = "kernel.cu",
     include_paths: Sequence[str | Path] = (),
-    compiler: str | None = None,
+    compiler: str | CudaCompiler | None = None,
 ) -> Compiled:
     """Compile CUDA C++ to PTX, with line information and, unless an option says otherwise, as C++17.
 
@@ -46,7 +46,7 @@ def compile_cuda(
         checked_line("file name", filename),
         folders,
     )
-    chosen = cuda_compiler(compiler)
+    chosen = compiler if isinstance(compiler, CudaCompiler) else cuda_compiler(compiler)
     cache = shared_cache("ptx")
     key = cache_key(request, chosen.identity())
     compiled = decoded(cache.get(key), request) if key else None

@@ -21,7 +21,7 @@ from gridstride.device.modules.sources import CudaSource, PtxSource, Source, Uni
 from gridstride.protocol import LinkError, UnknownName
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, Signature
     from gridstride.protocol import Device, DeviceModule
 
 _PATH = re.compile(r"[^\n{};()<>]*\.(?:cu|cuh|ptx|h|hpp|cpp|cc|c|txt)", re.IGNORECASE)
@@ -54,6 +54,13 @@ def cuda(
     code = CudaSource(source, options=options, filename=filename, include_paths=include_paths, compiler=compiler)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
     code.warn()
+    return Module(code)
+
+
+def compiled_module(compiled: Compiled) -> Module:
+    """A module of CUDA C++ that was compiled already, for a device of its architecture."""
+    code = CudaSource(compiled.source, options=(), filename=compiled.filename, include_paths=())
+    code.take(compiled, None, *(name for name in compiled.names if "<" in name))
     return Module(code)
 
 

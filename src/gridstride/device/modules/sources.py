@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, Signature
 
 _NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
 
@@ -96,9 +96,13 @@ class CudaSource:
             include_paths=self._include_paths,
             compiler=self._compiler,
         )
+        self.take(compiled, *expressions)
+
+    def take(self, compiled: Compiled, *expressions: str | None) -> None:
+        """Has `unit` give this compilation for its architecture, of everything (None) and of template instances."""
         for expression in expressions:
             lowered = None if expression is None else compiled.names[expression]
-            self._units[arch, expression] = Unit(
+            self._units[compiled.arch, expression] = Unit(
                 compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types
             )
 
