@@ -67,7 +67,8 @@ def test_ptx_text_runs_with_none_of_nvidias_packages() -> None:
 import sys
 sys.modules.update(dict.fromkeys(("nvidia", "cuda", "cuda.bindings", "cuda.core"), None))
 import numpy as np, gridstride as gs
-text = ".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry one(.param .u64 out) {\\n .reg .b64 %rd<2>;\\n"
+text = ".version 8.0\\n.target sm_80\\n.address_size 64\\n"
+text += ".visible .entry one(.param .u64 out) {\\n .reg .b64 %rd<2>;\\n"
 text += " ld.param.u64 %rd1, [out];\\n st.global.u32 [%rd1], 1;\\n ret;\\n}\\n"
 x = np.zeros(1, "i4")
 with gs.use("virtual"):

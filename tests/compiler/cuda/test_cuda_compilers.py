@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gridstride as gs
+from gridstride.compiler import NoCompiler
 from gridstride.compiler.cuda.cuda_compilers import checked_compiler
 
 
@@ -24,5 +25,5 @@ def test_an_unknown_one_is_refused_with_those_that_there_are(monkeypatch: pytest
     with pytest.raises(TypeError, match="not int"):
         gs.cuda("__global__ void k() {}", compiler=19)  # type: ignore[arg-type]
     monkeypatch.setenv("GRIDSTRIDE_COMPILER", "gcc")
-    with pytest.raises(ValueError, match="GRIDSTRIDE_COMPILER='gcc' is no compiler"):
+    with pytest.raises(NoCompiler, match="GRIDSTRIDE_COMPILER='gcc' is no compiler"):
         gs.cuda("__global__ void k() {}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from gridstride.compiler.bindings import NoCompiler
 from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.compiled import Outcome
 
@@ -41,12 +42,14 @@ _COMPILERS: Mapping[str, Callable[[], CudaCompiler]] = {"nvrtc": _nvrtc, "clang"
 
 
 def cuda_compiler(name: str | None = None) -> CudaCompiler:
-    """The compiler of that name, else the one that GRIDSTRIDE_COMPILER names, else NVRTC; TypeError, ValueError."""
+    """The compiler of that name, else the one that GRIDSTRIDE_COMPILER names, else NVRTC; see `checked_compiler`."""
     return _COMPILERS[checked_compiler(name)]()
 
 
 def checked_compiler(name: str | None = None) -> str:
-    """The name of the compiler to use; TypeError, ValueError for one that is unknown."""
+    """The name of the compiler to use. TypeError and ValueError for what is no name of one, NoCompiler where
+    GRIDSTRIDE_COMPILER is none.
+    """
     if name is not None and not isinstance(name, str):
         raise TypeError(f'a compiler is named by a str, not {type(name).__name__}: compiler="clang"')
     asked = name if name is not None else os.environ.get(VARIABLE) or "nvrtc"
@@ -54,5 +57,7 @@ def checked_compiler(name: str | None = None) -> str:
         return asked
     near = get_close_matches(asked.lower(), _COMPILERS, n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""
-    where = "compiler=" if name is not None else f"{VARIABLE}="
-    raise ValueError(f"{where}{asked!r} is no compiler of CUDA C++: {' and '.join(map(repr, _COMPILERS))} are{hint}")
+    problem = f"{asked!r} is no compiler of CUDA C++: {' and '.join(map(repr, _COMPILERS))} are{hint}"
+    if name is None:
+        raise NoCompiler(f"{VARIABLE}={problem}")
+    raise ValueError(f"compiler={problem}")

@@ -107,7 +107,8 @@ class Room:
         from gridstride.virtual.machine import engine
         from gridstride.virtual.machine.memory.addresses import affordable
 
-        load()
+        if self._given.get("compiler", "nvrtc") == "nvrtc":
+            load()
         engine.prepare()
         limits = Limits(**self._given["limits"])
         self._cramped = bool(cramped(limits))
