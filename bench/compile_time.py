@@ -24,7 +24,7 @@ from common import BENCH, ROOT, Row, machine, on_cores, publish
 
 sys.path.insert(0, str(ROOT / "src"))
 
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.observed.counting import Counting

@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "virtual")]
 import instruction_forms  # noqa: E402
 
 from gridstride.compiler import CompileError  # noqa: E402
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda  # noqa: E402
+from gridstride.compiler.cuda.compile_cuda import compile_cuda  # noqa: E402
 from gridstride.virtual.errors import UnsupportedInstruction  # noqa: E402
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape  # noqa: E402
 from gridstride.virtual.lowering.kernel import lower_kernel  # noqa: E402

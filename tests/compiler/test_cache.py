@@ -76,7 +76,7 @@ def test_whatever_changes_the_result_changes_the_entry(folder: Path, change: dic
 
 def test_another_compiler_version_changes_the_entry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled()
-    monkeypatch.setattr("gridstride.compiler.nvrtc.ptx_cache.distribution_version", lambda name: "99.0")
+    monkeypatch.setattr("gridstride.compiler.nvrtc.nvrtc_compile.distribution_version", lambda name: "99.0")
     compiled()
     assert len(entries(folder)) == 2
 

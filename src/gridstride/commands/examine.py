@@ -85,7 +85,22 @@ def _compiler() -> Iterator[Check]:
     else:
         version = distribution_version("nvidia-cuda-runtime")
         yield Check("compiler", "CUDA headers", f"runtime {version}" if version else "from the CUDA toolkit")
+    yield _clang()
     yield _llvm()
+
+
+def _clang() -> Check:
+    """The second compiler: needed where the environment asks for it."""
+    from gridstride.compiler import NoCompiler
+    from gridstride.compiler.clang.clang_program import OLDEST, find_clang
+
+    try:
+        found = find_clang()
+        return Check("compiler", "clang", f"{found.major}, {found.path}")
+    except NoCompiler as error:
+        asked = os.environ.get("GRIDSTRIDE_COMPILER") == "clang"
+        way_out = f'only for compiler="clang": clang {OLDEST} or later, with NVPTX'
+        return Check("compiler", "clang", str(error) if asked else "none found", False if asked else None, way_out)
 
 
 def _programs() -> Check:

@@ -36,7 +36,7 @@ class Headers:
 @cache
 def find_headers() -> Headers:
     """The include folders of this installation; looked up once per process."""
-    roots, versions, missing = [OWN], [_fingerprint(OWN)], []
+    roots, versions, missing = [OWN], [fingerprint(OWN)], []
     wheel_folders, toolkit_folders = list(_wheel_folders()), list(_toolkit_folders())
     for distribution, probe in _WHEELS.items():
         folder = _holding(probe, wheel_folders) or _holding(probe, toolkit_folders)
@@ -72,6 +72,18 @@ def _sites() -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(folder) for folder in folders))
 
 
+@cache
+def libdevice() -> Path | None:
+    """The folder of libdevice.10.bc, CUDA's math functions as LLVM code: of a wheel, a toolkit or Triton's wheel."""
+    below = Path("nvvm", "libdevice")
+    folders = [folder.parent / below for folder in (*_wheel_folders(), *_toolkit_folders())]
+    folders += [Path(site, "nvidia", "cuda_nvcc", below) for site in _sites()]
+    triton = find_spec("triton")
+    packages = (triton.submodule_search_locations if triton else None) or ()
+    folders += [Path(package, "backends", "nvidia", "lib") for package in packages]
+    return _holding("libdevice.10.bc", folders)
+
+
 def _wheel_folders() -> Iterator[Path]:
     """Include folders below site-packages/nvidia, in the layouts that NVIDIA's wheels have had."""
     for site in _sites():
@@ -101,13 +113,13 @@ def _stamp(folder: Path | None, probe: str) -> str:
     return f"{status.st_mtime_ns}:{status.st_size}"
 
 
-def _fingerprint(folder: str | Path) -> str:
-    """Names, dates and sizes of our own headers, so that an edited one is compiled anew."""
+def fingerprint(folder: str | Path) -> str:
+    """Names, dates and sizes of headers of ours, so that an edited one is compiled anew."""
     entries = []
     with os.scandir(folder) as found:
         for entry in found:
             status = entry.stat()
-            below = _fingerprint(entry.path) if entry.is_dir() else f"{status.st_mtime_ns}:{status.st_size}"
+            below = fingerprint(entry.path) if entry.is_dir() else f"{status.st_mtime_ns}:{status.st_size}"
             entries.append(f"{entry.name}:{below}")
     return " ".join(sorted(entries))
 

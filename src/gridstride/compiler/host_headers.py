@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gridstride.compiler.includes import Include
+from gridstride.compiler.includes import Include, find_includes
+from gridstride.compiler.lexer import Text
 
 _CPP = """any barrier cctype charconv clocale codecvt condition_variable coroutine csetjmp csignal cstdarg
     cuchar cwchar cwctype execution filesystem format forward_list future generator ios latch locale memory_resource
@@ -53,6 +54,13 @@ _THRUST = re.compile(
     r"(?!(iterator|random|type_traits|detail)/)[\w/]+\.h"
 )
 _CUB_DEVICE = re.compile(r"cub/(device/\w+|util_allocator)\.cuh")
+
+
+def host_header_stubs(source: str, include_paths: Sequence[Path], files: Mapping[Path, bytes]) -> dict[str, str]:
+    """Headers that only host code needs, of those that the source and the user's headers include."""
+    texts = [source, *(content.decode(errors="replace") for content in files.values())]
+    includes = [include for text in texts for include in find_includes(Text(text))]
+    return host_stubs(includes, (*include_paths, *(path.parent for path in files)))
 
 
 def host_stubs(includes: Iterable[Include], include_paths: Sequence[Path]) -> dict[str, str]:

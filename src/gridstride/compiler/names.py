@@ -11,7 +11,7 @@ from gridstride.compiler.diagnostics import Diagnostic
 from gridstride.compiler.signature import Signature, signatures
 
 # NVRTC checks name expressions as pragmas of a file of this name, and quotes the pragma in its message.
-_NAME_MAP = "__nv_name_map"
+NAME_MAP = "__nv_name_map"
 _PRAGMA = re.compile(r"#pragma nv_mangled_name (?P<name>.*)")
 _ENTRY = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
 
@@ -54,7 +54,7 @@ def explain_names(diagnostics: Iterable[Diagnostic], *, filename: str, source: s
     seen: set[str] = set()
     known: Mapping[str, Signature] | None = None
     for diagnostic in diagnostics:
-        if diagnostic.file != _NAME_MAP:
+        if diagnostic.file != NAME_MAP:
             explained.append(diagnostic)
             continue
         pragma = _PRAGMA.search(diagnostic.source_line)

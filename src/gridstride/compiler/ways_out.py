@@ -58,11 +58,12 @@ _NAMES = (
 ).split()  # those that beginners misspell
 _OLD_SHUFFLES = re.compile(r"__(shfl|shfl_up|shfl_down|shfl_xor|any|all|ballot)")
 _UNDEFINED = re.compile(
-    r'identifier "(?P<name>\w+)" is undefined|name followed by "::" must be a class or namespace name'
+    r"""(?:identifier "|use of undeclared identifier '|unknown type name ')(?P<name>\w+)["']"""
+    r'|name followed by "::" must be a class or namespace name'
 )
 _NO_MEMBER = re.compile(r'namespace "(?:cuda::)?std" has no member(?: class)? "(?P<name>\w+)"')
 _THRUST = re.compile(r'namespace "thrust(?:::\w+)*" has no member(?: class)? "(?P<name>\w+)"')
-_MISSING = re.compile(r'cannot open source file "(?P<name>[^"]+)"')
+_MISSING = re.compile(r"""(?:cannot open source file "|^')(?P<name>[^"']+)(?:"|' file not found)""")
 _PACKAGES = {
     r"curand\w*\.h": "it is part of cuRAND: pip install nvidia-curand",
     r"(cute|cutlass)/.*": 'CUTLASS is headers alone: clone it and give its folder, include_paths=("cutlass/include",)',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.virtual.abi.counter_tables import CounterTables
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel

@@ -11,7 +11,7 @@ import platform
 import sys
 from typing import Any
 
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape

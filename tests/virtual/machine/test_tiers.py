@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.protocol import Shape
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel

@@ -7,22 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.cuda.compiled import Outcome
 from gridstride.compiler.headers import find_headers
 from gridstride.compiler.host_code import DevicePart, explain_host_use, has_no_side, macros_of
-from gridstride.compiler.host_headers import host_stubs
-from gridstride.compiler.includes import find_includes
-from gridstride.compiler.lexer import Text
-from gridstride.compiler.nvrtc.compile_request import CompileRequest
-from gridstride.compiler.nvrtc.nvrtc_run import Outcome, line_directive, run_nvrtc
+from gridstride.compiler.host_headers import host_header_stubs
+from gridstride.compiler.nvrtc.nvrtc_run import line_directive, run_nvrtc
 
 _ROUNDS = 12  # of taking host code out: what is behind a syntax error is seen in the next one
-
-
-def host_header_stubs(request: CompileRequest, files: Mapping[Path, bytes]) -> dict[str, str]:
-    """Headers that only host code needs, of those that the source and the user's headers include."""
-    texts = [request.source, *(content.decode(errors="replace") for content in files.values())]
-    includes = [include for text in texts for include in find_includes(Text(text))]
-    return host_stubs(includes, (*request.include_paths, *(path.parent for path in files)))
 
 
 def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mapping[Path, bytes]) -> Outcome:
@@ -34,7 +26,7 @@ def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mappin
     parts = {request.filename: DevicePart(request.source, macros)}
     if not parts[request.filename].is_device_code:
         return outcome
-    stubs = host_header_stubs(request, files)
+    stubs = host_header_stubs(request.source, request.include_paths, files)
     latest = (request, request.source, stubs)
     for _ in range(_ROUNDS):
         progress = False

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridstride.compiler.bindings import call, load, open_program, supported_archs, text_of
+from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.cuda.compiled import Outcome
 from gridstride.compiler.diagnostics import Diagnostic, parse_log
 from gridstride.compiler.headers import find_headers
 from gridstride.compiler.names import explain_names
-from gridstride.compiler.nvrtc.compile_request import CompileRequest
 from gridstride.compiler.signature import kernels_of_unsure_types
 from gridstride.compiler.ways_out import with_way_out
 
@@ -22,21 +22,6 @@ _TYPES_VARIABLE = re.compile(rf"^.*\.global .*\b_Z\d+{_TYPES_OF}\w+;\n", re.MULT
 _REDECLARED = re.compile(r'invalid redeclaration of type name "(u?int|u|ss|ush|ul|uint)')
 _COUNTS_ERRORS = (13, 5)  # NVRTC that has --fmax-errors (13.0 refuses it); elsewhere host code goes in more rounds
 _FIRST = {"": 0, "a": 90, "f": 100}  # the first architecture with each variant
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one run of NVRTC gave; without PTX where it failed."""
-
-    diagnostics: tuple[Diagnostic, ...]
-    ptx: str | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    types: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def errors(self) -> list[Diagnostic]:
-        """What made it fail."""
-        return [message for message in self.diagnostics if message.severity == "error"]
 
 
 def run_nvrtc(request: CompileRequest, source: str, headers: Mapping[str, str], prelude: str = _PRELUDE) -> Outcome:

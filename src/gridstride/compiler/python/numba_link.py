@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gridstride.compiler.nvrtc.compile_cuda import compile_cuda
+from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.protocol import Piece
 
 
@@ -74,7 +74,9 @@ def _piece(given: CudaText, arch: str) -> Piece:
         return Piece(given.text, given.name)
     folders = [Path(given.name).absolute().parent, _numba() / "memory_management"]
     options = ("--relocatable-device-code=true",)
-    made = compile_cuda(given.text, arch=arch, options=options, filename=given.name, include_paths=folders)
+    made = compile_cuda(
+        given.text, arch=arch, options=options, filename=given.name, include_paths=folders, compiler="nvrtc"
+    )
     return Piece(made.ptx, given.name, given.text)
 
 

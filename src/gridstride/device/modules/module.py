@@ -21,7 +21,7 @@ from gridstride.device.modules.sources import CudaSource, PtxSource, Source, Uni
 from gridstride.protocol import LinkError, UnknownName
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, Signature
     from gridstride.protocol import Device, DeviceModule
 
 _PATH = re.compile(r"[^\n{};()<>]*\.(?:cu|cuh|ptx|h|hpp|cpp|cc|c|txt)", re.IGNORECASE)
@@ -30,7 +30,7 @@ _DEVICES_KEPT = 4  # a module in a loop over fresh virtual GPUs must not keep al
 
 def cuda(
     source: str | Path | Sequence[str | Path], options: Sequence[str] = (), *, filename: str = "kernel.cu",
-    include_paths: Sequence[str] = (),
+    include_paths: Sequence[str] = (), compiler: str | None = None,
 ) -> Module:  # fmt: skip
     """CUDA C++ as a module; `options` are NVRTC's, a Path is read and gives its own name to messages.
 
@@ -38,19 +38,29 @@ def cuda(
 
     Several sources in a list are compiled one by one as relocatable code (-rdc=true) and linked.
 
+    `compiler` is "nvrtc" or "clang" (one on PATH, or the one that GRIDSTRIDE_CLANG names), None for the one that
+    GRIDSTRIDE_COMPILER names, else NVRTC.
+
     Raises CompileError with file, line and column, LinkError where the files do not fit together.
     """
     if isinstance(source, bytes) or not isinstance(source, str | Path | Sequence):
         raise TypeError(f"CUDA C++ must be a str, a Path or a list of them, not {type(source).__name__}")
     _refuse_a_path(source, "cuda")
     if not isinstance(source, str | Path):
-        return _several(source, options, filename, include_paths)
+        return _several(source, options, filename, include_paths, compiler)
     if isinstance(source, Path):
         path, source, filename = source, _text(source), str(source)
         include_paths = (*_beside(path, source), *include_paths)
-    code = CudaSource(source, options=options, filename=filename, include_paths=include_paths)
+    code = CudaSource(source, options=options, filename=filename, include_paths=include_paths, compiler=compiler)
     code.unit(choose().properties.arch)  # what does not compile says so here, not at the first launch
     code.warn()
+    return Module(code)
+
+
+def compiled_module(compiled: Compiled) -> Module:
+    """A module of CUDA C++ that was compiled already, for a device of its architecture."""
+    code = CudaSource(compiled.source, options=(), filename=compiled.filename, include_paths=())
+    code.take(compiled, None, *(name for name in compiled.names if "<" in name))
     return Module(code)
 
 
@@ -62,14 +72,15 @@ def _beside(path: Path, source: str) -> tuple[str, ...]:
 
 
 def _several(
-    sources: Sequence[str | Path], options: Sequence[str], filename: str, include_paths: Sequence[str]
-) -> Module:
+    sources: Sequence[str | Path], options: Sequence[str], filename: str, include_paths: Sequence[str],
+    compiler: str | None,
+) -> Module:  # fmt: skip
     from gridstride.device.modules.link import link
 
     stem, dot, ending = filename.rpartition(".")
     relocatable = options if isinstance(options, str) else ("-rdc=true", *options)
     modules = [
-        cuda(each, relocatable, filename=f"{stem}_{n}{dot}{ending}", include_paths=include_paths)
+        cuda(each, relocatable, filename=f"{stem}_{n}{dot}{ending}", include_paths=include_paths, compiler=compiler)
         for n, each in enumerate(sources, 1)
     ]
     return link(*modules)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from gridstride.protocol import Piece
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, Signature
 
 _NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
 
@@ -53,12 +53,16 @@ class Source(Protocol):
 class CudaSource:
     """CUDA C++ and how to compile it."""
 
-    def __init__(self, text: str, *, options: Sequence[str], filename: str, include_paths: Sequence[str]) -> None:
+    def __init__(
+        self, text: str, *, options: Sequence[str], filename: str, include_paths: Sequence[str],
+        compiler: str | None = None,
+    ) -> None:  # fmt: skip
         self.text: str | None = text
         self.filename = filename
         self._code = text
         self._options = options if isinstance(options, str) else tuple(options)  # one string is refused in words
         self._include_paths = tuple(include_paths)
+        self._compiler = compiler
         self._units: dict[tuple[str, str | None], Unit] = {}
         self._warned: set[Diagnostic] = set()
 
@@ -77,7 +81,7 @@ class CudaSource:
         return self._units[key]
 
     def compile_together(self, arch: str, expressions: Sequence[str]) -> None:
-        """Has one run of NVRTC make PTX of several template instances, which `unit` then gives; CompileError."""
+        """Has one run of the compiler make PTX of several template instances, which `unit` then gives; CompileError."""
         self._compile(arch, *expressions)
 
     def _compile(self, arch: str, *expressions: str | None) -> None:
@@ -90,10 +94,15 @@ class CudaSource:
             options=self._options,
             filename=self.filename,
             include_paths=self._include_paths,
+            compiler=self._compiler,
         )
+        self.take(compiled, *expressions)
+
+    def take(self, compiled: Compiled, *expressions: str | None) -> None:
+        """Has `unit` give this compilation for its architecture, of everything (None) and of template instances."""
         for expression in expressions:
             lowered = None if expression is None else compiled.names[expression]
-            self._units[arch, expression] = Unit(
+            self._units[compiled.arch, expression] = Unit(
                 compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types
             )
 

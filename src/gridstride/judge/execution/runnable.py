@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from gridstride.compiler import CompileError, CompileWarning
+from gridstride.compiler import Compiled, CompileError, CompileWarning
 from gridstride.compiler.includes import ADD_ITS_FOLDER
 from gridstride.compiler.ways_out import COMPILE_RELOCATABLE
 from gridstride.device.choice import use
 from gridstride.device.launch.kernel import Kernel
 from gridstride.device.launch.shape import check_shape
-from gridstride.device.modules.module import Module, cuda
+from gridstride.device.modules.module import Module, compiled_module, cuda
 from gridstride.judge.cases.path_cases import MOST_WATCHED, VariableUse
 from gridstride.judge.execution.access_map import WarpAccess, accesses
 from gridstride.judge.execution.attempt import Attempt, Observed, attempt, observed
@@ -198,23 +198,32 @@ def launch_of(problem: Problem, kernel: KernelFile) -> Launch:
     raise RefusedError(Finding("launch", message))
 
 
-def build_for(signature: Signature, kernel: KernelFile, launch: Launch, device: Device) -> Runnable:
-    """The same where only the parameters are known; a kernel with others is refused."""
+def build_for(
+    signature: Signature, kernel: KernelFile, launch: Launch, device: Device, compiled: Compiled | None = None
+) -> Runnable:
+    """The same where only the parameters are known, and of what was compiled before; a kernel with other parameters is
+    refused.
+    """
     try:
         with use(device), warnings.catch_warnings():
             warnings.simplefilter("ignore", CompileWarning)  # the verdict shows them
-            module = cuda(kernel.source, filename=kernel.filename)
+            module = compiled_module(compiled) if compiled else cuda(kernel.source, filename=kernel.filename)
             found = module[_entry(module, kernel.entry)]
             doubt = check_parameters(signature, found.name, found.bound().parameters)
             facts = KernelFacts.of(module.ptx, warnings=module.warnings, notes=(doubt,) if doubt else ())
             return Runnable(found, launch, device, facts)
     except CompileError as error:
-        said = str(error).replace(ADD_ITS_FOLDER, _ONE_FILE).replace(COMPILE_RELOCATABLE, _ONE_KERNEL)
-        raise RefusedError(Finding("compile_error", said, line=error.line)) from error
+        raise refusal_of(error) from error
     except PtxError as error:
         raise RefusedError(Finding("compile_error", str(error), line=error.line)) from error
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
+
+
+def refusal_of(error: CompileError) -> RefusedError:
+    """The finding of a submission that does not compile."""
+    said = str(error).replace(ADD_ITS_FOLDER, _ONE_FILE).replace(COMPILE_RELOCATABLE, _ONE_KERNEL)
+    return RefusedError(Finding("compile_error", said, line=error.line))
 
 
 def _entry(module: Module, wanted: str | None) -> str:

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from gridstride.compiler.cuda.cuda_compilers import VARIABLE
 from gridstride.judge.sandbox import scratch
 from gridstride.judge.sandbox.limits import Limits, cramped, use_of
 from gridstride.judge.sandbox.printed import Printed
@@ -62,7 +63,13 @@ class Worker:
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="gridstride-"))
         take, reply = os.pipe()
         self.given = dict(given)
-        given |= {"parent": os.getpid(), "replies": reply, "limits": asdict(limits), "scratch": self._scratch}
+        given |= {
+            "compiler": os.environ.get(VARIABLE) or "nvrtc",
+            "parent": os.getpid(),
+            "replies": reply,
+            "limits": asdict(limits),
+            "scratch": self._scratch,
+        }
         # Imports make many objects and no rubbish: looking for it takes a third of a start. main() turns it on again.
         code = f"import gc, sys; gc.disable(); sys.path[:] = {sys.path!r}; from {module} import main; main()"
         try:

@@ -21,6 +21,7 @@ from gridstride.judge.parameter_names import named
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
 from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
+from gridstride.judge.sandbox.confined_clang import compiled_by_clang
 from gridstride.judge.sandbox.limits import Limits, cramped
 from gridstride.judge.sandbox.ptx_kernel import build_ptx
 from gridstride.judge.sandbox.python_header import is_python, parse_python
@@ -67,7 +68,8 @@ class Sandbox:
         words = {"do": "build", "name": file.name, "filename": file.filename, "source": file.source,
                  "entry": file.entry, "launch": records.launch_words(launch),
                  "signature": records.signature_words(problem.signature)}  # fmt: skip
-        return self._built(words, file, launch)
+        compiled = compiled_by_clang(file, self.device.properties.arch, self.limits)
+        return self._built(words, file, launch, compiled=compiled)
 
     def _build_python(self, problem: Problem, file: KernelFile) -> SandboxedKernel:
         python = parse_python(file.source, filename=file.filename)
@@ -92,9 +94,11 @@ class Sandbox:
         notes: tuple[str, ...] = (),
         *,
         by_name: bool = False,
+        compiled: bytes | None = None,
     ) -> SandboxedKernel:
+        message = Message(words, [compiled] if compiled else [])
         try:
-            reply = self.ask(Message(words), seconds=self.limits.compile_seconds, doing="compiling")
+            reply = self.ask(message, seconds=self.limits.compile_seconds, doing="compiling")
             refused = records.findings_of([reply.words["refused"]]) if "refused" in reply.words else ()
             facts = KernelFacts() if refused else records.facts_of(reply.words.get("facts"))
         except StoppedError as stopped:

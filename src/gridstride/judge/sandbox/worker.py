@@ -107,7 +107,8 @@ class Room:
         from gridstride.virtual.machine import engine
         from gridstride.virtual.machine.memory.addresses import affordable
 
-        load()
+        if self._given.get("compiler", "nvrtc") == "nvrtc":
+            load()
         engine.prepare()
         limits = Limits(**self._given["limits"])
         self._cramped = bool(cramped(limits))
@@ -148,6 +149,7 @@ class Room:
     def _build(self, asked: Message) -> Message:
         from gridstride.judge.execution.runnable import RefusedError, build_for
         from gridstride.judge.header import KernelFile
+        from gridstride.judge.sandbox.confined_clang import compiled_from
 
         words = asked.words
         self._kernel = None
@@ -156,7 +158,8 @@ class Room:
         signature = records.signature_of(words["signature"])
         try:
             launch = records.launch_of(words["launch"])
-            self._kernel = build_for(signature, file, launch, self._gpu)
+            compiled = compiled_from(asked.buffers[0], words, self._gpu.properties.arch) if asked.buffers else None
+            self._kernel = build_for(signature, file, launch, self._gpu, compiled)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
         return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})

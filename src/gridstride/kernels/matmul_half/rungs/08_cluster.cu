@@ -315,7 +315,7 @@ matmul_half_cluster(const Element* __restrict__ A, const Element* __restrict__ B
             });
         } else if (t < 32 && steps > 0) {
             unsigned int sm;
-            asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+            asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
             Maps* mine = &maps[sm];
             make(&mine->a, made.a, A, M, K, BM);
             make(&mine->b, made.b, B, K, N, BK);

@@ -321,7 +321,7 @@ matmul_half_async_store(const Element* __restrict__ A, const Element* __restrict
     const int count = tiles.down * tiles.across;
     const bool mapped = K % 8 == 0 && N % 8 == 0 && (((size_t)A | (size_t)B | (size_t)C) & 15) == 0 && K > 0;
     unsigned int sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     Maps* mine = &maps[sm];
     Box* boxes = reinterpret_cast<Box*>(stages + STAGES) + 2 * max(group, 0);
 

@@ -7,25 +7,26 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
-from gridstride.compiler.bindings import call, load
+from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.cuda.compiled import Compiled
 from gridstride.compiler.diagnostics import Diagnostic
-from gridstride.compiler.headers import distribution_version, find_headers
+from gridstride.compiler.headers import find_headers
 from gridstride.compiler.includes import dependencies
 from gridstride.compiler.lexer import Text
-from gridstride.compiler.nvrtc.compile_request import CompileRequest
-from gridstride.compiler.nvrtc.compiled import Compiled
 
-_CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how NVRTC is called, changes
+_CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how a compiler is called, changes
 
 
-def cache_key(request: CompileRequest) -> str | None:
-    """What the result depends on, hashed; None when that cannot be known (a header's name made by a macro)."""
+def cache_key(request: CompileRequest, compiler: str) -> str | None:
+    """What the result depends on, the compiler's identity among it, hashed.
+
+    None when that cannot be known (a header's name made by a macro).
+    """
     files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}
     if files is None:
         return None
-    nvrtc = distribution_version("nvidia-cuda-nvrtc") or str(call(load().nvrtcVersion()))
     digest = blake2b(digest_size=32)
-    for part in (_CACHE_FORMAT, nvrtc, find_headers().version, repr(request)):
+    for part in (_CACHE_FORMAT, compiler, find_headers().version, repr(request)):
         digest.update(part.encode() + b"\0")
     for path, content in sorted(files.items()):
         digest.update(f"{path}\0{len(content)}\0".encode() + content)

@@ -1,4 +1,4 @@
-"""What is to be compiled, checked before NVRTC sees it."""
+"""What is to be compiled, checked before a compiler sees it."""
 
 from __future__ import annotations
 
