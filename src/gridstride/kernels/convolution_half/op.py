@@ -26,6 +26,7 @@ _RUNG = "07_shared_rows"
 _THREADS = 384
 _SHARED = 4 * 2 * (128 * 64 + 64 * 256) + 2 * 2 * 2 * 64 * 64  # bytes, as the rung's header says
 _MACROS: dict[torch.dtype, dict[str, object]] = {torch.float16: {}, torch.bfloat16: {"BFLOAT16": 1}}
+_NARROW = 64
 _MOST = (1 << 31) - 256  # pixels or channels that the kernel counts in an int, with a tile more
 
 Pair = tuple[int, int]
@@ -81,6 +82,8 @@ def _why_not(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], d
         return f"tensors are on {x.device}"
     if x.data_ptr() % 16:
         return "x does not begin at a multiple of 16 bytes"
+    if weight.shape[0] <= _NARROW:
+        return f"with {_NARROW} filters and fewer cuDNN takes 0.8 of the rung's time, bench/results/ops_h200.json"
     gpu = properties(x.device)
     if gpu.compute_capability != (9, 0):
         return f"{gpu.name} has no wgmma"
@@ -123,7 +126,8 @@ def _fake(
 ) -> Tensor:  # fmt: skip
     _check(x, weight, bias, stride, padding, dilation, groups)
     sides = _out(x, weight, stride, padding, dilation)
-    return x.new_empty((x.shape[0], weight.shape[0], *sides)).contiguous(memory_format=_format(x))
+    shape = x.shape[0], weight.shape[0], *sides
+    return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_format(x))
 
 
 def _format(x: Tensor) -> torch.memory_format:
