@@ -33,6 +33,7 @@ LONG = {
     ("paged_attention", "01_thread_per_head"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
+    ("radix_sort", "06_predicates"),
     ("rms_norm_backward", "03_registers"),
     ("rms_norm_backward", "04_prefetch"),
     ("rms_norm_backward", "05_bulk_ring"),

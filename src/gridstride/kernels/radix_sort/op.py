@@ -31,7 +31,7 @@ def _cuda(keys: Tensor) -> Tensor:
     if n:
         tiles = ceil_div(n, _TILE)
         scratch = torch.empty(n + _WORDS * (1 + tiles), dtype=torch.int32, device=keys.device)
-        run = launcher("radix_sort", "05_large_tiles", keys.device, KIND=_KINDS[keys.dtype])
+        run = launcher("radix_sort", "06_predicates", keys.device, KIND=_KINDS[keys.dtype])
         grid = min(tiles, _RESIDENT * multiprocessors(keys.device)), 1, 1
         run.cooperative(grid, _THREADS, keys.contiguous(), ordered, scratch, n, shared=_SHARED)
     return ordered

@@ -27,7 +27,7 @@ typedef __nv_bfloat16 Element;
 #endif
 
 constexpr int STAGES = 3;           // of queries and their slopes
-constexpr int BULK = 1;             // dQ is added to memory by the copy engine; 0: by red.global, 8 bytes a lane
+constexpr int BULK = 0;             // 1: dQ is added to memory by the copy engine; 0: by red.global, 8 bytes a lane
 constexpr int D = HEAD_WIDTH;
 constexpr int GROUPS = 2;           // warpgroups
 constexpr int THREADS = 128 * GROUPS;
