@@ -27,7 +27,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,8 @@ def main() -> None:
     for collection in asked.collection:
         if (asked.folder / collection).is_dir():
             judged += COLLECTIONS[collection](asked.folder.resolve() / collection, asked.only, done)
-    report(judged, done.left, started)
+    judged = [each for each in judged if not OWN_LIBRARIES.match(each.kernel)]
+    report(judged, done.left, started, publish=asked.finished)
 
 
 class _Done:
@@ -133,6 +134,9 @@ def _whole(root: Path, each: main_program.Main) -> list[Judged]:
     if each.theirs:
         return [Judged(root.name, each.name, "", "theirs", each.theirs)]
     with tempfile.TemporaryDirectory() as folder:
+        refused = each.prepare(Path(folder)) if each.prepare else None
+        if refused:
+            return [Judged(root.name, each.name, "", "refused", refused)]
         result = run_program(each.order(Path(folder)))
         if result["stage"] == "build":
             error = result["error"]
@@ -144,11 +148,14 @@ def _whole(root: Path, each: main_program.Main) -> list[Judged]:
         for judged in kernels_of(run, root.name, each.name, *end):
             known = found.get(judged.kernel, judged)
             found[judged.kernel] = max(known, judged, key=lambda one: ORDER.index(one.verdict))
+    acquit(found, result["runs"], ends)
     return list(found.values())
 
 
 ORDER = ("not run", "unchecked", "theirs", "right", "refused", "wrong")
 """Of two runs that launch a kernel, the later word counts."""
+OWN_LIBRARIES = re.compile(r"_ZN\d+gs_(?:blas|fft|rand|sparse)")
+"""Kernels of GridStride's own cuBLAS and the like, which are linked to programs that call them."""
 
 
 def kernels_of(run: Result, collection: str, program: str, verdict: str, reason: str) -> Iterator[Judged]:
@@ -163,6 +170,16 @@ def kernels_of(run: Result, collection: str, program: str, verdict: str, reason:
             yield Judged(collection, program, name, "refused", error)
         else:
             yield Judged(collection, program, name, verdict, reason)
+
+
+def acquit(found: dict[str, Judged], runs: list[Result], ends: list[tuple[str, str]]) -> None:
+    """Of a wrong run, those kernels count that no right run launches; where each is in a right run, all of them."""
+    launched = [{launch["kernel"] for launch in run["launched"]} for run in runs]
+    good: set[str] = set().union(*(names for names, end in zip(launched, ends, strict=True) if end[0] == "right"))
+    bad = [names for names, end in zip(launched, ends, strict=True) if end[0] == "wrong"]
+    for name in good:
+        if found[name].verdict == "wrong" and all(names - good for names in bad if name in names):
+            found[name] = replace(found[name], verdict="right", reason="")
 
 
 def ended(result: Result, each: main_program.Main, folder: Path) -> tuple[str, str]:
@@ -261,14 +278,16 @@ COLLECTIONS: dict[str, Callable[[Path, list[str], _Done], Iterator[Judged]]] = {
 }  # fmt: skip
 
 
-def report(judged: list[Judged], left: list[str], started: dict[str, Any]) -> None:
-    """The table, and all of it as JSON."""
+def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, publish: bool) -> None:
+    """The table, and all of it as JSON where it is published."""
     print(f"{len(left)} programs were not run")
     counts = {name: Counter(e.verdict for e in judged if e.collection == name) for name in COLLECTIONS}
     for name, each in counts.items():
         print(f"{name:14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(each.items())) or "-")
     totals = Counter(e.verdict for e in judged)
     print(f"{'all':14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(totals.items())))
+    if not publish:
+        return
     kernels = [asdict(each) for each in judged]
     save("public_kernels", {"totals": totals, "counts": counts, "kernels": kernels, "programs_not_run": left},
          started=started)  # fmt: skip

@@ -37,6 +37,8 @@ class Main:
     edits: tuple[tuple[str, str], ...] = ()
     define: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """As in -l."""
     right: re.Pattern[str] = RIGHT
     wrong: re.Pattern[str] = WRONG
     limit: int = 120
@@ -48,6 +50,13 @@ class Main:
     check: Callable[[Path, str], str] | None = None
     """What is wrong, from the folder that it ran in and what it said; nothing where it is right."""
     inputs: dict[str, bytes] = field(default_factory=dict)
+    prepare: Callable[[Path], str | None] | None = None
+    """Makes the folder that it runs in, and says what keeps it from being made."""
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether it runs in a folder made for it, not in that of its sources."""
+        return bool(self.inputs or self.check or self.prepare)
 
     def order(self, work: Path) -> dict[str, Any]:
         """What run_program.py is told, with edited files in `work`."""
@@ -67,6 +76,6 @@ class Main:
             (work / name).write_bytes(content)
         return {
             "files": files, "include": [*self.include, str(self.folder)], "runs": self.runs,
-            "folder": str(work if self.inputs or self.check else self.folder), "limit": self.limit, "std": "c++17",
-            "define": self.define, "flags": self.flags,
+            "folder": str(work if self.has_folder else self.folder), "limit": self.limit, "std": "c++17",
+            "define": self.define, "flags": self.flags, "libraries": self.libraries,
         }  # fmt: skip

@@ -20,6 +20,8 @@ from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import Settings, build, run
 from gridstride.programs.sources import Options, sources
 
+LAUNCHES = Path(__file__).resolve().parent / "launches"
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _MOST = 20_000  # characters of a program's output that are kept
 
@@ -48,8 +50,7 @@ def _run(built: Any, arguments: list[str], limit: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         notes, output = Path(folder) / "notes", Path(folder) / "output"
         notes.touch()
-        here = str(Path(__file__).resolve().parent / "launches")
-        os.environ |= {"GRIDSTRIDE_LAUNCHES": str(notes), "PYTHONPATH": here}
+        os.environ |= {"GRIDSTRIDE_LAUNCHES": str(notes), "PYTHONPATH": f"{LAUNCHES}{os.pathsep}{SOURCE}"}
         with output.open("wb") as file:
             os.dup2(file.fileno(), 2)
             ended = run(built, ["./program", *arguments], Settings(time_limit=limit, stdout=file.fileno()))
