@@ -25,6 +25,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -192,7 +193,10 @@ def ended(result: Result, each: main_program.Main, folder: Path) -> tuple[str, s
     if result["status"] != 0 or (each.check is None and each.wrong.search(said)):
         return "wrong", f"exit status {result['status']}: {_brief(said[-600:])}"
     if each.check is not None:
-        wrong = each.check(folder, said)
+        try:
+            wrong = each.check(folder, said)
+        except (IndexError, OSError, ValueError) as missing:
+            wrong = f"what the check looks for is not there: {missing}: {_brief(said[-300:])}"
         return ("wrong", wrong) if wrong else ("right", "")
     if each.unchecked:
         return "unchecked", each.unchecked
@@ -278,19 +282,33 @@ COLLECTIONS: dict[str, Callable[[Path, list[str], _Done], Iterator[Judged]]] = {
 }  # fmt: skip
 
 
+RAN = ("right", "wrong", "refused", "unchecked")
+"""The verdicts of kernels that could run here."""
+
+
 def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, publish: bool) -> None:
-    """The table, and all of it as JSON where it is published."""
+    """The table, each kernel that is not right with its reason, and all of it as JSON where it is published."""
     print(f"{len(left)} programs were not run")
     counts = {name: Counter(e.verdict for e in judged if e.collection == name) for name in COLLECTIONS}
-    for name, each in counts.items():
-        print(f"{name:14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(each.items())) or "-")
     totals = Counter(e.verdict for e in judged)
-    print(f"{'all':14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(totals.items())))
-    if not publish:
-        return
-    kernels = [asdict(each) for each in judged]
-    save("public_kernels", {"totals": totals, "counts": counts, "kernels": kernels, "programs_not_run": left},
-         started=started)  # fmt: skip
+    for name, each in {**counts, "all": totals}.items():
+        ran = sum(each[verdict] for verdict in RAN)
+        print(f"{name:14} {each['right']} of {ran} right;", ", ".join(f"{n} {v}" for v, n in sorted(each.items())))
+    reasons = tomllib.loads((HERE / "public" / "reasons.toml").read_text(encoding="utf-8"))
+    not_right = [
+        {**asdict(e), **reasons.get(e.collection, {}).get(e.program, {}).get(e.kernel, {})}
+        for e in judged
+        if e.verdict not in ("right", "not run")
+    ]
+    for line in not_right:
+        name = f"{line['collection']}/{line['program']} {line['kernel']}"
+        print(f"{line['verdict']:10} {name}: {line.get('why') or line['reason'][:300]}")
+    if publish:
+        save("public_kernels", {
+            "right": totals["right"], "of": sum(totals[verdict] for verdict in RAN), "totals": totals,
+            "counts": counts, "not_right": not_right, "kernels": [asdict(each) for each in judged],
+            "programs_not_run": left,
+        }, started=started)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 RIGHT = re.compile(
     r"(?i)test passed|\bpassed\b|result = pass|\bPASS\b|all (results|tests) (match|passed)|results match|verif\w* ok"
@@ -18,8 +21,16 @@ THEIR_ERRORS = re.compile(
     r"|'[\w/]*(GL|X11|nvjpeg|npp|nvscibuf|freeimage|FreeImage|mpi|omp|cute|cutlass)[\w/]*\.h(pp)?' file not found"
 )
 THEIR_OUTPUT = re.compile(
-    r"(?i)waived|waiving (execution|test)|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display"
+    r"(?i)waived|waiving (the )?(execution|test|sample)"
+    r"|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display"
 )
+
+
+def c_random(count: int, seed: int = 1) -> np.ndarray[Any, Any]:
+    """What rand() gives a program behind srand(seed), or without."""
+    library = ctypes.CDLL("libc.so.6")
+    library.srand(seed)
+    return np.array([library.rand() for _ in range(count)])
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,8 @@ class Main:
     right: re.Pattern[str] = RIGHT
     wrong: re.Pattern[str] = WRONG
     limit: int = 120
+    gpus: int = 1
+    """How many it sees."""
     theirs: str = ""
     status_tells: bool = False
     """Its exit status is that of its own check."""
@@ -77,5 +90,5 @@ class Main:
         return {
             "files": files, "include": [*self.include, str(self.folder)], "runs": self.runs,
             "folder": str(work if self.has_folder else self.folder), "limit": self.limit, "std": "c++17",
-            "define": self.define, "flags": self.flags, "libraries": self.libraries,
+            "define": self.define, "flags": self.flags, "libraries": self.libraries, "gpus": self.gpus,
         }  # fmt: skip

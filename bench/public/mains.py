@@ -37,15 +37,15 @@ LLM: dict[str, tuple[int, ...]] = {
     "classifier_fused": (1, 2, 3, 4, 5), "crossentropy_forward": (1,), "crossentropy_softmax_backward": (1,),
     "encoder_forward": (1, 2, 3), "encoder_backward": (1, 2), "fused_residual_forward": (1, 2, 3, 4, 5, 6),
     "gelu_forward": (1, 2), "gelu_backward": (1, 2), "global_norm": (1, 2, 3, 4),
-    "layernorm_forward": (1, 2, 3, 4, 5, 6), "layernorm_backward": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    "layernorm_forward": (1, 2, 3, 4, 5, 6), "layernorm_backward": (2, 3, 4, 5, 6, 7, 8, 9, 10),
     "matmul_forward": (1, 2, 4), "matmul_backward": (1,),
     "matmul_backward_bias": (1, 2, 3, 4, 5, 7, 8, 9), "permute": (1,), "residual_forward": (1, 2),
     "softmax_forward": (1, 2, 3, 4, 5, 6, 7, 8), "trimat_forward": (0, 1, 2, 3, 4),
 }  # fmt: skip
 
 
-LLM_ROWS = {"attention_backward": 256, "fused_residual_forward": 128}
-"""T of programs whose kernels read whole blocks of 256 rows."""
+LLM_ROWS = {"attention_backward": 256, "fused_residual_forward": 128, "trimat_forward": 128}
+"""T of programs whose kernels take whole blocks of 128 or 256 rows."""
 LLM_BLOCKS = {"matmul_forward": "8, 16", "global_norm": "512, 1024"}
 """Blocks of programs that take others: global_norm asserts that fewer than 1024 of them fill the GPU."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from collections.abc import Iterator
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from main_program import Main, c_random
+
 import programs as public_samples
-from main_program import Main
 
 HEADERS = tuple(filter(None, os.environ.get("PUBLIC_INCLUDE", "").split(os.pathsep)))
 """Folders with headers of the vendor's that the wheels of `gridstride[programs]` do not bring (nvidia-curand's)."""
@@ -46,13 +46,6 @@ def _program(each: public_samples.Sample, root: Path) -> Main:
 
 
 # -- what programs print that do not check themselves -----------------------------------------------------------------
-def c_random(count: int) -> np.ndarray[Any, Any]:
-    """The numbers that rand() gives a program that sets no seed."""
-    library = ctypes.CDLL("libc.so.6")
-    library.srand(1)
-    return np.array([library.rand() for _ in range(count)])
-
-
 def printf_is_right(folder: Path, said: str) -> str:
     """Four blocks of eight threads say their numbers and the value."""
     found = set(re.findall(r"\[(\d), (\d)\]:\s*Value is:10", said))
@@ -131,6 +124,11 @@ TENSOR_CORES: dict[str, Any] = {
 """Of a quarter of the size or less, and with the comparison that they have for debugging."""
 MONTE_CARLO: dict[str, Any] = {"right": re.compile("Performance = ")}
 """They say so where a result does not match."""
+REDUCTIONS = tuple(
+    (f"--kernel={number}", f"--type={kind}", "--n=65536") for kind in ("int", "float", "double") for number in range(10)
+)
+TUPLE: dict[str, Any] = {"edits": ((r"\A", "#include <thrust/tuple.h>\n"),)}
+"""They take a header for included that newer CCCL does not bring along."""
 NEVER = re.compile("(?!)")
 TIMES = "prints times alone"
 SAMPLES: dict[str, dict[str, Any]] = {
@@ -144,6 +142,10 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "MC_EstimatePiInlineP": MONTE_CARLO, "MC_EstimatePiInlineQ": MONTE_CARLO, "MC_EstimatePiP": MONTE_CARLO,
     "MC_EstimatePiQ": MONTE_CARLO, "MC_SingleAsianOptionP": MONTE_CARLO,
     "convolutionTexture": {"edits": ((r"3072", "512"), (r"iterations\s+= 10", "iterations = 1"))},
+    "simpleP2P": {"gpus": 2}, "simpleMultiGPU": {"gpus": 2}, "streamOrderedAllocationP2P": {"gpus": 2},
+    "scan": {"edits": ((r"iCycles\s*= 100", "iCycles = 1"),)},
+    "reduction": {"runs": REDUCTIONS}, "threadFenceReduction": {"runs": ((), ("--multipass",))},
+    "segmentationTreeThrust": TUPLE, "cdpQuadtree": TUPLE,
     "binaryPartitionCG": {"check": odds_are_right},
     "cdpSimplePrint": {"check": nested_blocks_are_right},
     "cdpSimpleQuicksort": {"right": re.compile(r"Validating results: OK")},
