@@ -301,7 +301,7 @@ def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, pu
         if e.verdict not in ("right", "not run")
     ]
     for line in not_right:
-        name = f"{line['collection']}/{line['program']} {line['kernel']}"
+        name = f"{line['collection']}/{line['program']} {line['kernel'][:80]}"
         print(f"{line['verdict']:10} {name}: {line.get('why') or line['reason'][:300]}")
     if publish:
         save("public_kernels", {
