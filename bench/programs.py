@@ -71,6 +71,11 @@ class Sample:
         return (found[1], [word for word in found[2].split() if "$" not in word]) if found else None
 
     @property
+    def libraries(self) -> tuple[str, ...]:
+        """Those of LIBRARIES that it asks for."""
+        return tuple(each for each in dict.fromkeys(_LIBRARY.findall(self.cmake)) if each in LIBRARIES)
+
+    @property
     def elsewhere(self) -> str | None:
         if self.folder.name in IPC:
             return "several processes that share memory"
@@ -122,8 +127,7 @@ def run(sample: Sample, root: Path, limit: float, include: list[Path]) -> Outcom
         if refused is not None:
             return outcome("not built", refused)
         files = [str((sample.folder / word).resolve()) for word in words if word.endswith((".cu", ".cpp", ".c"))]
-        asked = [each for each in dict.fromkeys(_LIBRARY.findall(sample.cmake)) if each in LIBRARIES]
-        libraries = [word for each in asked for word in ("-l", each)]
+        libraries = [word for each in sample.libraries for word in ("-l", each)]
         more = [word for each in include for word in ("-I", str(each.resolve()))]
         built = gridstride(["build", *files, *headers(sample, root), *more, *libraries, "-o", name], folder, 900)
         if built.returncode:

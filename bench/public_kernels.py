@@ -25,9 +25,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def main() -> None:
     for collection in asked.collection:
         if (asked.folder / collection).is_dir():
             judged += COLLECTIONS[collection](asked.folder.resolve() / collection, asked.only, done)
-    report(judged, done.left, started)
+    judged = [each for each in judged if not OWN_LIBRARIES.match(each.kernel)]
+    report(judged, done.left, started, publish=asked.finished)
 
 
 class _Done:
@@ -133,6 +135,9 @@ def _whole(root: Path, each: main_program.Main) -> list[Judged]:
     if each.theirs:
         return [Judged(root.name, each.name, "", "theirs", each.theirs)]
     with tempfile.TemporaryDirectory() as folder:
+        refused = each.prepare(Path(folder)) if each.prepare else None
+        if refused:
+            return [Judged(root.name, each.name, "", "refused", refused)]
         result = run_program(each.order(Path(folder)))
         if result["stage"] == "build":
             error = result["error"]
@@ -144,11 +149,14 @@ def _whole(root: Path, each: main_program.Main) -> list[Judged]:
         for judged in kernels_of(run, root.name, each.name, *end):
             known = found.get(judged.kernel, judged)
             found[judged.kernel] = max(known, judged, key=lambda one: ORDER.index(one.verdict))
+    acquit(found, result["runs"], ends)
     return list(found.values())
 
 
 ORDER = ("not run", "unchecked", "theirs", "right", "refused", "wrong")
 """Of two runs that launch a kernel, the later word counts."""
+OWN_LIBRARIES = re.compile(r"_ZN\d+gs_(?:blas|fft|rand|sparse)")
+"""Kernels of GridStride's own cuBLAS and the like, which are linked to programs that call them."""
 
 
 def kernels_of(run: Result, collection: str, program: str, verdict: str, reason: str) -> Iterator[Judged]:
@@ -165,6 +173,16 @@ def kernels_of(run: Result, collection: str, program: str, verdict: str, reason:
             yield Judged(collection, program, name, verdict, reason)
 
 
+def acquit(found: dict[str, Judged], runs: list[Result], ends: list[tuple[str, str]]) -> None:
+    """Of a wrong run, those kernels count that no right run launches; where each is in a right run, all of them."""
+    launched = [{launch["kernel"] for launch in run["launched"]} for run in runs]
+    good: set[str] = set().union(*(names for names, end in zip(launched, ends, strict=True) if end[0] == "right"))
+    bad = [names for names, end in zip(launched, ends, strict=True) if end[0] == "wrong"]
+    for name in good:
+        if found[name].verdict == "wrong" and all(names - good for names in bad if name in names):
+            found[name] = replace(found[name], verdict="right", reason="")
+
+
 def ended(result: Result, each: main_program.Main, folder: Path) -> tuple[str, str]:
     """The verdict that a run's end, its words and what it left in the folder give, with the reason."""
     said = result["output"]
@@ -175,7 +193,10 @@ def ended(result: Result, each: main_program.Main, folder: Path) -> tuple[str, s
     if result["status"] != 0 or (each.check is None and each.wrong.search(said)):
         return "wrong", f"exit status {result['status']}: {_brief(said[-600:])}"
     if each.check is not None:
-        wrong = each.check(folder, said)
+        try:
+            wrong = each.check(folder, said)
+        except (IndexError, OSError, ValueError) as missing:
+            wrong = f"what the check looks for is not there: {missing}: {_brief(said[-300:])}"
         return ("wrong", wrong) if wrong else ("right", "")
     if each.unchecked:
         return "unchecked", each.unchecked
@@ -261,17 +282,33 @@ COLLECTIONS: dict[str, Callable[[Path, list[str], _Done], Iterator[Judged]]] = {
 }  # fmt: skip
 
 
-def report(judged: list[Judged], left: list[str], started: dict[str, Any]) -> None:
-    """The table, and all of it as JSON."""
+RAN = ("right", "wrong", "refused", "unchecked")
+"""The verdicts of kernels that could run here."""
+
+
+def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, publish: bool) -> None:
+    """The table, each kernel that is not right with its reason, and all of it as JSON where it is published."""
     print(f"{len(left)} programs were not run")
     counts = {name: Counter(e.verdict for e in judged if e.collection == name) for name in COLLECTIONS}
-    for name, each in counts.items():
-        print(f"{name:14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(each.items())) or "-")
     totals = Counter(e.verdict for e in judged)
-    print(f"{'all':14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(totals.items())))
-    kernels = [asdict(each) for each in judged]
-    save("public_kernels", {"totals": totals, "counts": counts, "kernels": kernels, "programs_not_run": left},
-         started=started)  # fmt: skip
+    for name, each in {**counts, "all": totals}.items():
+        ran = sum(each[verdict] for verdict in RAN)
+        print(f"{name:14} {each['right']} of {ran} right;", ", ".join(f"{n} {v}" for v, n in sorted(each.items())))
+    reasons = tomllib.loads((HERE / "public" / "reasons.toml").read_text(encoding="utf-8"))
+    not_right = [
+        {**asdict(e), **reasons.get(e.collection, {}).get(e.program, {}).get(e.kernel, {})}
+        for e in judged
+        if e.verdict not in ("right", "not run")
+    ]
+    for line in not_right:
+        name = f"{line['collection']}/{line['program']} {line['kernel'][:80]}"
+        print(f"{line['verdict']:10} {name}: {line.get('why') or line['reason'][:300]}")
+    if publish:
+        save("public_kernels", {
+            "right": totals["right"], "of": sum(totals[verdict] for verdict in RAN), "totals": totals,
+            "counts": counts, "not_right": not_right, "kernels": [asdict(each) for each in judged],
+            "programs_not_run": left,
+        }, started=started)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 RIGHT = re.compile(
     r"(?i)test passed|\bpassed\b|result = pass|\bPASS\b|all (results|tests) (match|passed)|results match|verif\w* ok"
@@ -18,8 +21,16 @@ THEIR_ERRORS = re.compile(
     r"|'[\w/]*(GL|X11|nvjpeg|npp|nvscibuf|freeimage|FreeImage|mpi|omp|cute|cutlass)[\w/]*\.h(pp)?' file not found"
 )
 THEIR_OUTPUT = re.compile(
-    r"(?i)waived|waiving (execution|test)|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display"
+    r"(?i)waived|waiving (the )?(execution|test|sample)"
+    r"|requires? (at least|two|2|multiple) .*(gpu|device)s?|needs? .*display"
 )
+
+
+def c_random(count: int, seed: int = 1) -> np.ndarray[Any, Any]:
+    """What rand() gives a program behind srand(seed), or without."""
+    library = ctypes.CDLL("libc.so.6")
+    library.srand(seed)
+    return np.array([library.rand() for _ in range(count)])
 
 
 @dataclass(frozen=True)
@@ -37,9 +48,13 @@ class Main:
     edits: tuple[tuple[str, str], ...] = ()
     define: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """As in -l."""
     right: re.Pattern[str] = RIGHT
     wrong: re.Pattern[str] = WRONG
     limit: int = 120
+    gpus: int = 1
+    """How many it sees."""
     theirs: str = ""
     status_tells: bool = False
     """Its exit status is that of its own check."""
@@ -48,6 +63,13 @@ class Main:
     check: Callable[[Path, str], str] | None = None
     """What is wrong, from the folder that it ran in and what it said; nothing where it is right."""
     inputs: dict[str, bytes] = field(default_factory=dict)
+    prepare: Callable[[Path], str | None] | None = None
+    """Makes the folder that it runs in, and says what keeps it from being made."""
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether it runs in a folder made for it, not in that of its sources."""
+        return bool(self.inputs or self.check or self.prepare)
 
     def order(self, work: Path) -> dict[str, Any]:
         """What run_program.py is told, with edited files in `work`."""
@@ -67,6 +89,6 @@ class Main:
             (work / name).write_bytes(content)
         return {
             "files": files, "include": [*self.include, str(self.folder)], "runs": self.runs,
-            "folder": str(work if self.inputs or self.check else self.folder), "limit": self.limit, "std": "c++17",
-            "define": self.define, "flags": self.flags,
+            "folder": str(work if self.has_folder else self.folder), "limit": self.limit, "std": "c++17",
+            "define": self.define, "flags": self.flags, "libraries": self.libraries, "gpus": self.gpus,
         }  # fmt: skip

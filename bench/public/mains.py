@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import rodinia
+import samples
 from main_program import Main
 
 
 def programs(root: Path) -> Iterator[Main]:
     """Those of a collection."""
     yield from {
-        "cuda-samples": samples,
+        "cuda-samples": samples.programs,
         "llm.c": llm,
         "fast.cu": fast,
         "LeetCUDA": leet,
@@ -22,29 +22,10 @@ def programs(root: Path) -> Iterator[Main]:
     }[root.name](root)
 
 
-SAMPLES: dict[str, dict[str, Any]] = {
-    "0_Introduction/matrixMul": {"runs": (("-wA=64", "-hA=64", "-wB=64", "-hB=64"),)},
-}
-"""What differs for a sample: arguments and edits for sizes that a simulator ends in time."""
-
-
-_CHECK = re.compile(r"\?\s*EXIT_SUCCESS\s*:\s*EXIT_FAILURE")
-
-
-def samples(root: Path) -> Iterator[Main]:
-    """Each folder of NVIDIA's samples that has a .cu file."""
-    base = root / "Samples"
-    for folder in sorted({path.parent for path in base.rglob("*.cu")}):
-        name = str(folder.relative_to(base))
-        files = tuple(sorted(p.name for p in folder.iterdir() if p.suffix in (".cu", ".cpp", ".c")))
-        tells = any(_CHECK.search((folder / each).read_text(encoding="utf-8", errors="replace")) for each in files)
-        given = {"files": files, "status_tells": tells, **SAMPLES.get(name, {})}
-        yield Main(name, folder, include=(str(root / "Common"),), **given)
-
-
 CUBLAS = str(Path(__file__).resolve().parent / "cublas")
 LLM_EDITS = (
-    (r"\bint B = \d+;", "int B = 2;"), (r"\bint T = \d+;", "int T = 64;"), (r"\bint V = \d+;", "int V = 1027;"),
+    (r"\b(int|int64_t) B = \d+;", r"\1 B = 2;"), (r"\b(int|int64_t) T = \d+;", r"\1 T = 64;"),
+    (r"\b(int|int64_t) V = \d+;", r"\1 V = 1027;"), (r"repeat_times = \d+", "repeat_times = 1"),
     (r"\bint C = (768|1600);", "int C = 256;"), (r"\bint OC = .*?;", "int OC = 4 * C;"),
     (r"\bint NH = 12;", "int NH = 4;"), (r"i < repeats; i\+\+", "i < 1; i++"),
     (r"deviceProp\.l2CacheSize", "4096"), (r"num_parameters = \d+", "num_parameters = 8192"),
@@ -58,21 +39,28 @@ LLM: dict[str, tuple[int, ...]] = {
     "gelu_forward": (1, 2), "gelu_backward": (1, 2), "global_norm": (1, 2, 3, 4),
     "layernorm_forward": (1, 2, 3, 4, 5, 6), "layernorm_backward": (2, 3, 4, 5, 6, 7, 8, 9, 10),
     "matmul_forward": (1, 2, 4), "matmul_backward": (1,),
-    "matmul_backward_bias": (1, 2, 3, 4), "permute": (1,), "residual_forward": (1, 2),
-    "softmax_forward": (1, 2, 3, 4, 5, 7, 8), "trimat_forward": (0, 1, 2, 3, 4),
+    "matmul_backward_bias": (1, 2, 3, 4, 7, 8, 9), "permute": (1,), "residual_forward": (1, 2),
+    "softmax_forward": (1, 2, 3, 4, 5, 6, 7, 8), "trimat_forward": (0, 1, 2, 3, 4),
 }  # fmt: skip
+
+
+LLM_ROWS = {"attention_backward": 256, "fused_residual_forward": 128, "trimat_forward": 128}
+"""T of programs whose kernels take whole blocks of 128 or 256 rows."""
+LLM_BLOCKS = {"matmul_forward": "8, 16", "global_norm": "512, 1024", "matmul_backward_bias": "768, 1024"}
+"""Blocks of programs that take others: global_norm asserts that fewer than 1024 of them fill the GPU, and
+matmul_backward_bias has room for the sums of 32, of which smaller ones need more on a chip of 132 multiprocessors.
+"""
 
 
 def llm(root: Path) -> Iterator[Main]:
     """The programs of dev/cuda, each of which compares every version of a kernel with a loop on the CPU."""
     for name, versions in LLM.items():
-        blocks = "8, 16" if name.startswith("matmul_forward") else "64, 256"
-        rows = (r"\bint T = \d+;", "int T = 256;")  # its kernels read whole blocks of 256
-        whole = (rows,) if name == "attention_backward" else ()
+        rows = ((r"\bint T = \d+;", f"int T = {LLM_ROWS[name]};"),) if name in LLM_ROWS else ()
+        blocks = (LLM_EDITS[-1][0], LLM_EDITS[-1][1].replace("LLM_BLOCKS", LLM_BLOCKS.get(name, "64, 256")))
         yield Main(
             name, root / "dev" / "cuda", (f"{name}.cu",), headers=("common.h",), include=(CUBLAS, str(root)),
             runs=tuple((str(each),) for each in versions), right=re.compile("time|All results match|correct"),
-            edits=(*LLM_EDITS[:-1], (LLM_EDITS[-1][0], LLM_EDITS[-1][1].replace("LLM_BLOCKS", blocks)), *whole),
+            edits=(*LLM_EDITS[:-1], blocks, *rows),
         )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Builds one program and runs it, for bench/public_kernels.py: `run_program.py ORDER.json`, the answer as JSON.
 
-ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `runs` (the arguments of each run), `folder`
-(where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that hangs can be ended.
+ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `runs` (the arguments of each run),
+`folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that hangs can be
+ended.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import Settings, build, run
 from gridstride.programs.sources import Options, sources
 
+LAUNCHES = Path(__file__).resolve().parent / "launches"
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _MOST = 20_000  # characters of a program's output that are kept
 
@@ -41,18 +44,18 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
     except NoPtx:
         kernels = []
     os.chdir(order["folder"])
-    return {"stage": "run", "kernels": kernels, "runs": [_run(built, each, order["limit"]) for each in order["runs"]]}
+    return {"stage": "run", "kernels": kernels, "runs": [_run(built, each, order) for each in order["runs"]]}
 
 
-def _run(built: Any, arguments: list[str], limit: float) -> dict[str, Any]:
+def _run(built: Any, arguments: list[str], order: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         notes, output = Path(folder) / "notes", Path(folder) / "output"
         notes.touch()
-        here = str(Path(__file__).resolve().parent / "launches")
-        os.environ |= {"GRIDSTRIDE_LAUNCHES": str(notes), "PYTHONPATH": here}
+        os.environ |= {"GRIDSTRIDE_LAUNCHES": str(notes), "PYTHONPATH": f"{LAUNCHES}{os.pathsep}{SOURCE}"}
         with output.open("wb") as file:
             os.dup2(file.fileno(), 2)
-            ended = run(built, ["./program", *arguments], Settings(time_limit=limit, stdout=file.fileno()))
+            settings = Settings(time_limit=order["limit"], stdout=file.fileno(), gpus=order.get("gpus", 1))
+            ended = run(built, ["./program", *arguments], settings)
         said = output.read_text(encoding="utf-8", errors="replace")
         launched = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
     for each in launched:

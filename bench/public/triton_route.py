@@ -8,6 +8,7 @@ the first configuration runs.
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -34,6 +35,8 @@ DTYPES = {
 OWN = ("num_warps", "num_stages")
 IGNORED = ("num_ctas", "enable_fp_fusion", "maxnreg", "grf_mode", "debug", "waves_per_eu")
 Launches = dict[str, int]
+_POINTERS = 1024
+"""Numbers that a tensor may have and be taken for a table of pointers."""
 _modules: dict[Any, Any] = {}
 
 
@@ -121,6 +124,7 @@ class _Storages:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[torch.Tensor, Any]] = {}
+        self._tables: set[int] = set()
 
     def given(self, value: Any) -> Any:
         """What a launch is given for a value."""
@@ -138,9 +142,22 @@ class _Storages:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in self._known:
             flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
-            self._known[storage.data_ptr()] = (flat, gs.to_device(flat.numpy()))
+            given = self._translated(flat) if tensor.dtype == torch.int64 else flat
+            self._known[storage.data_ptr()] = (flat, gs.to_device(given.numpy()))
         return self._known[storage.data_ptr()][1]
+
+    def _translated(self, flat: torch.Tensor) -> torch.Tensor:
+        """With the device's addresses where numbers are those of living tensors: a table of pointers."""
+        values = flat.view(torch.int64).clone()
+        living = {each.data_ptr(): each for each in gc.get_objects() if type(each) is torch.Tensor and each.numel()}
+        for at, value in enumerate(values.tolist() if values.numel() <= _POINTERS else []):
+            if value in living:
+                values[at] = self.put(living[value]).value
+                self._tables.add(flat.data_ptr())
+        return values.view(torch.uint8)
 
     def fetch(self) -> None:
         for flat, array in self._known.values():
+            if flat.data_ptr() in self._tables:
+                continue  # on the host its addresses are the host's
             flat.copy_(torch.from_numpy(array.numpy()))

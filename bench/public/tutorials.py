@@ -25,6 +25,22 @@ from triton.backends.compiler import GPUTarget
 
 import gridstride as gs
 
+TESTS = {
+    "06-fused-attention": [
+        {"Z": 1, "H": 2, "N_CTX": 128, "HEAD_DIM": 64, "causal": causal, "warp_specialize": False, "mode": "bwd",
+         "provider": "triton-fp16"}
+        for causal in (True, False)
+    ],
+}  # fmt: skip
+"""Cases of the tests that a tutorial has and does not run by itself."""
+
+
+class _Target(GPUTarget):
+    """What newer tutorials ask of a target."""
+
+    def is_cuda_backend(self) -> bool:
+        return True
+
 
 class _Driver:
     """What tutorials ask Triton's driver."""
@@ -37,7 +53,7 @@ class _Driver:
         return torch.device("cpu")
 
     def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", 90, 32)
+        return _Target("cuda", 90, 32)
 
     def get_benchmarker(self) -> Any:
         raise RuntimeError("nothing is timed here")
@@ -52,6 +68,8 @@ class _OnTheCpu(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, kinds: Any, args: Any = (), named: Any = None) -> Any:
         given = dict(named or {})
+        if function == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+            return True
         if str(given.get("device")).startswith("cuda"):
             given["device"] = "cpu"
         if function is torch.nn.functional.layer_norm and args[0].dtype == torch.float16:
@@ -79,6 +97,7 @@ def _as_on_a_gpu(launched: triton_route.Launches) -> Iterator[None]:
         patch.object(triton.runtime.driver, "get_active_gpus", list, create=True),
         patch.object(triton.testing, "perf_report", report),
         patch.object(torch.cuda, "get_device_capability", lambda *_: (9, 0)),
+        patch.object(torch.cuda, "get_device_properties", lambda *_: types.SimpleNamespace(multi_processor_count=132)),
         triton_route.installed(launched),
         _OnTheCpu(),
     ):
@@ -94,6 +113,8 @@ def main(path: Path) -> None:
     with gs.use(gs.VirtualGPU(workers=1)), _as_on_a_gpu(launched), contextlib.redirect_stdout(said):
         try:
             exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+            for case in TESTS.get(path.stem, ()):
+                module.__dict__["test_op"](**case)
         except Exception as raised:
             lines = [each.lineno for each in traceback.extract_tb(raised.__traceback__) if each.filename == str(path)]
             error = f"{type(raised).__name__}: {raised} (line {lines[-1] if lines else 0})"[:600]

@@ -6,6 +6,7 @@ at the places `at`, the first 16 of a second call, and of 2^25 numbers with seed
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -111,6 +112,23 @@ def test_what_cannot_be_has_its_status(words: tuple[object, ...], said: str, pro
     assert re.search(said, done.stdout), done.stdout
     if words[0] == 142:
         assert "XORWOW, MRG32k3a, Philox4x32-10 and 32-bit Sobol generators, and not number 142" in done.stderr
+
+
+VECTORS_64 = "6aa72fc16602426d157594039191b903aac7171f2147d56eaeed4d03c480c64c"
+"""SHA-256 of what cuRAND 10.4's curandGetDirectionVectors64 gives for 64 dimensions."""
+
+
+def test_the_direction_numbers_of_64_bits_are_the_vendors(tools: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "vectors.cu").write_text(
+        "#include <cstdio>\n#include <curand.h>\nint main() { curandDirectionVectors64_t* v;\n"
+        "if (!curandGetDirectionVectors64(&v, CURAND_DIRECTION_VECTORS_32_JOEKUO6)) return 1;\n"
+        "if (curandGetDirectionVectors64(&v, CURAND_DIRECTION_VECTORS_64_JOEKUO6)) return 2;\n"
+        "fwrite(v, 64, sizeof *v, stdout); }\n"
+    )
+    command = [sys.executable, "-m", "gridstride", "run", str(tmp_path / "vectors.cu")]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert hashlib.sha256(done.stdout).hexdigest() == VECTORS_64
 
 
 def test_a_call_that_is_not_there_is_named(tools: Toolchain, tmp_path: Path) -> None:

@@ -105,8 +105,11 @@ void begin(Xorwow* states, unsigned threads, unsigned long long seed);
 void begin(Mrg* states, unsigned threads, unsigned long long seed);
 
 constexpr unsigned DIMENSIONS = 64;
-using Directions = curandDirectionVectors32_t;
-Directions* directions();
+// Sobol's direction numbers, of 32 or 64 bits.
+template <typename Word>
+using Directions = Word[8 * sizeof(Word)];
+template <typename Word>
+Directions<Word>* directions();
 
 }  // namespace gs_rand
 

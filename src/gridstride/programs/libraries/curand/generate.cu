@@ -119,7 +119,7 @@ __global__ void by_counter(unsigned long long position, unsigned long long seed,
 }
 
 struct Table {
-  Directions v[DIMENSIONS];
+  Directions<unsigned> v[DIMENSIONS];
 };
 __constant__ Table table;
 
@@ -161,7 +161,7 @@ curandStatus_t prepared(curandGenerator_t g) {
   if (g->ready) return CURAND_STATUS_SUCCESS;
   curandStatus_t status = CURAND_STATUS_SUCCESS;
   if (quasi(g))
-    status = cudaMemcpyToSymbol(table, directions(), sizeof(Table)) == cudaSuccess ? CURAND_STATUS_SUCCESS
+    status = cudaMemcpyToSymbol(table, directions<unsigned>(), sizeof(Table)) == cudaSuccess ? CURAND_STATUS_SUCCESS
                                                                                     : CURAND_STATUS_PREEXISTING_FAILURE;
   else if (g->type == CURAND_RNG_PSEUDO_MRG32K3A)
     status = seeded<Mrg>(g, g->order == CURAND_ORDERING_PSEUDO_LEGACY ? LEGACY_THREADS : MRG_THREADS);
@@ -360,7 +360,13 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
 
 curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[], curandDirectionVectorSet_t set) {
   if (vectors == nullptr || set != CURAND_DIRECTION_VECTORS_32_JOEKUO6) return CURAND_STATUS_OUT_OF_RANGE;
-  *vectors = gs_rand::directions();
+  *vectors = gs_rand::directions<unsigned>();
+  return CURAND_STATUS_SUCCESS;
+}
+
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[], curandDirectionVectorSet_t set) {
+  if (vectors == nullptr || set != CURAND_DIRECTION_VECTORS_64_JOEKUO6) return CURAND_STATUS_OUT_OF_RANGE;
+  *vectors = gs_rand::directions<unsigned long long>();
   return CURAND_STATUS_SUCCESS;
 }
 

@@ -169,18 +169,20 @@ void begin(Mrg* states, unsigned threads, unsigned long long seed) {
   }
 }
 
-Directions* directions() {
-  static Directions made[DIMENSIONS];
+template <typename Word>
+Directions<Word>* directions() {
+  constexpr int BITS = 8 * sizeof(Word);
+  static Directions<Word> made[DIMENSIONS];
   static const bool filled = [] {
-    for (int k = 0; k < 32; ++k) made[0][k] = 1u << (31 - k);
+    for (int k = 0; k < BITS; ++k) made[0][k] = Word(1) << (BITS - 1 - k);
     for (unsigned d = 1; d < DIMENSIONS; ++d) {
       const Row& row = ROWS[d - 1];
-      for (int k = 0; k < 32; ++k) {
+      for (int k = 0; k < BITS; ++k) {
         if (k < row.degree) {
-          made[d][k] = row.m[k] << (31 - k);
+          made[d][k] = Word(row.m[k]) << (BITS - 1 - k);
           continue;
         }
-        unsigned v = made[d][k - row.degree] ^ (made[d][k - row.degree] >> row.degree);
+        Word v = made[d][k - row.degree] ^ (made[d][k - row.degree] >> row.degree);
         for (int i = 1; i < row.degree; ++i)
           if (row.inner >> (row.degree - 1 - i) & 1) v ^= made[d][k - i];
         made[d][k] = v;
@@ -191,5 +193,8 @@ Directions* directions() {
   (void)filled;
   return made;
 }
+
+template Directions<unsigned>* directions();
+template Directions<unsigned long long>* directions();
 
 }  // namespace gs_rand

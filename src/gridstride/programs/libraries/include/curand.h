@@ -123,6 +123,7 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
                                              double stddev);
 /* 64 dimensions, where the vendor's has 20,000. */
 curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[], curandDirectionVectorSet_t set);
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[], curandDirectionVectorSet_t set);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ MAX_EXPANSION = 1 << 20
 class Cursor:
     """The next token to read is `texts[pos]`; the list ends in empty tokens, which no rule consumes."""
 
-    __slots__ = ("_budget", "pos", "target", "texts", "tokens")
+    __slots__ = ("_budget", "pos", "target", "texts", "tokens", "version")
 
     def __init__(self, tokens: Tokens) -> None:
         self._budget = MAX_EXPANSION
@@ -20,6 +20,7 @@ class Cursor:
         self.texts = tokens.texts
         self.pos = 0
         self.target = ""  # the module's, once it is known: it decides which instructions there are
+        self.version = (0, 0)  # of PTX, likewise: it decides what an instruction's name may leave out
 
     @property
     def token(self) -> str:

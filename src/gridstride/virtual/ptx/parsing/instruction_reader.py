@@ -20,6 +20,7 @@ from gridstride.virtual.ptx.operand_fit import Slot, misfit
 from gridstride.virtual.ptx.parsing.check import form_of
 from gridstride.virtual.ptx.parsing.cursor import Cursor, is_identifier
 from gridstride.virtual.ptx.parsing.names import Names
+from gridstride.virtual.ptx.parsing.older_versions import completed
 from gridstride.virtual.ptx.parsing.operand_reader import ENDS, MAX_ITEMS, OperandReader
 from gridstride.virtual.ptx.syntax_errors import nearest, shown
 from gridstride.virtual.ptx.targets import needed, serves
@@ -81,7 +82,7 @@ class InstructionReader:
         opcode, modifiers, count = known  # `ld .global .f32`: parts set apart by blanks
         while cursor.token.startswith("."):
             modifiers += tuple(cursor.take()[1:].split("."))
-        return opcode, modifiers, count
+        return opcode, completed(opcode, modifiers, cursor.version, cursor.target), count
 
     def _split_opcode(self, token: str, at: int) -> _Name:
         opcode, *modifiers = token.split(".")
@@ -94,7 +95,8 @@ class InstructionReader:
         if least is not None and not serves(self.cursor.target, least):
             name, target = shown(".".join([opcode, *modifiers[:2]])), self.cursor.target
             raise self.cursor.error(f"{name} needs .target {least}, this module is for {target}", at)
-        return opcode, tuple(modifiers), row.operands
+        cursor = self.cursor
+        return opcode, completed(opcode, tuple(modifiers), cursor.version, cursor.target), row.operands
 
     def _operands(self, opcode: str) -> tuple[Operand, ...]:
         cursor = self.cursor

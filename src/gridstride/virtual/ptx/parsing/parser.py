@@ -90,7 +90,7 @@ class ModuleReader:
         if not match:
             raise cursor.error(f"expected a PTX version such as 8.5, found {shown(cursor.token)}")
         cursor.pos += 1
-        self._version = int(match[1]), int(match[2])
+        cursor.version = self._version = int(match[1]), int(match[2])
         if int(match[1]) > NEWEST:
             raise cursor.error(
                 f"PTX {match[0]} is no version that this knows: up to {NEWEST}.x it does", cursor.pos - 1
