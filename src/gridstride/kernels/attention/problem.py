@@ -103,8 +103,8 @@ def rising(v: Values, draw: Generator) -> dict[str, Any]:
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     """Scores of some -280, -11,000 or -69,000, all of them: who takes 0, -10,000 or the least half for the largest, or
-    does not take it away, divides 0 by 0. Values are positive: scores so large may be wrong by some of a weight, half of
-    it at worst, and by nothing else.
+    does not take it away, divides 0 by 0. Values are positive: scores so large may be wrong by some of a weight, half
+    of it at worst, and by nothing else.
     """
     q, k = (0.1 * v[name].astype(np.float64) for name in ("q", "k"))
     given = {"q": q - 5, "k": k + 5, "v": np.abs(v["v"]) + 1}

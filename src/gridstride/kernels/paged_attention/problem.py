@@ -82,8 +82,8 @@ def whole_blocks(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """Scores of some -200, -20,000 or -2,000,000, all of them: who takes 0, -10,000 or -1e6 for the largest, or does not
-    take it away, divides 0 by 0.
+    """Scores of some -200, -20,000 or -2,000,000, all of them: who takes 0, -10,000 or -1e6 for the largest, or does
+    not take it away, divides 0 by 0.
     """
     small = {name: 0.1 * v[name].astype(np.float64) for name in ("q", "keys")}
     scale = SCALES[0] * draw.choice([1.0, 100.0, 1e4]).item()
