@@ -223,7 +223,7 @@ def quick_machine() -> Any:
 class Plain(Runnable):
     """A kernel that is run on the plain build, where the judge would observe it; nobody is looked for to blame."""
 
-    def observe(self, case: Case, arguments: Sequence[Any]) -> None:
+    def observe(self, case: Case, arguments: Sequence[Any], order: object = None) -> None:
         self.run(case, arguments)
 
     def blame(self, *_: Any) -> None:
@@ -247,7 +247,7 @@ def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: Kerne
 
 def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndarray]:
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
-    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offset=case.offset)
+    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offsets=case.offsets)
     buffers.fill(0)
     run = runnable.observe(case, buffers.arguments)
     if run is not None and run.findings:

@@ -137,7 +137,7 @@ def share_kept(v: Values, found: Tensor) -> float:
     scaled = (found.double() / x - v["scale"]).abs()[there & (v["x"] != 0)]
     share, wanted = there.double().mean().item(), 1 - v["drop"] / 2**32
     noise = 5 * (wanted * (1 - wanted) / max(1, found.numel())) ** 0.5
-    return max(scaled.max().item() if scaled.numel() else 0.0, max(0.0, abs(share - wanted) - noise))
+    return float(max(scaled.max() if scaled.numel() else 0.0, 0.0, abs(share - wanted) - noise))
 
 
 def words_of(keys: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ def unordered(v: Values, found: Tensor) -> float:
         got, expected = found, v["keys"].view(torch.int32).sort().values
     else:
         got, expected = words_of(found), words_of(v["keys"]).sort().values
-    return (got != expected).double().mean().item()
+    return float((got != expected).double().mean())
 
 
 def softmax_backward(v: Values) -> dict[str, Tensor]:
