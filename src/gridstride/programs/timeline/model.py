@@ -63,7 +63,7 @@ class Timeline:
         self.schedule, self.order = Schedule(), Order()
         self._count = self._graph_launches = 0
         self._legacy = [_Stream(device, device) for device in range(devices)]
-        self._streams = {LEGACY + 2 * each.device: each for each in self._legacy}
+        self._streams = {LEGACY + 2 * stream.device: stream for stream in self._legacy}
         self._events: dict[int, Operation] = {}
         self.timed: list[tuple[float, float]] = []
         """From event to event, where the program asked for the time between them and got it."""
@@ -80,13 +80,18 @@ class Timeline:
 
     def devices_of_streams(self) -> dict[int, int]:
         """The GPU of each stream, by the number that the stream is called by; the default streams come first."""
-        return {each.number: each.device for each in self._streams.values()}
+        return {stream.number: stream.device for stream in self._streams.values()}
 
     def _before(self, stream: _Stream) -> list[Operation]:
         """What comes before the stream's next operation."""
         legacy = self._legacy[stream.device]
         if stream is legacy:
-            return [each for s in self._streams.values() if s.blocking and s.device == stream.device for each in s.last]
+            return [
+                operation
+                for s in self._streams.values()
+                if s.blocking and s.device == stream.device
+                for operation in s.last
+            ]
         return [*stream.last, *(legacy.last if stream.blocking else ())]
 
     # -- work ---------------------------------------------------------------------------------------------------------
@@ -134,9 +139,9 @@ class Timeline:
         In a default stream it comes after all that both GPUs were given before, and before what they are given next.
         """
         self._call("call_us")
-        is_default = not self._graphs and any(self._stream(stream) is each for each in self._legacy)
+        is_default = not self._graphs and any(self._stream(stream) is legacy_stream for legacy_stream in self._legacy)
         both = (self._legacy[origin], self._legacy[to]) if is_default else ()
-        before = [each for legacy in both for each in self._before(legacy)]
+        before = [operation for legacy in both for operation in self._before(legacy)]
         over_nvlink = direct and self.times["nvlinks"] > 0
         out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
         copy = self._give("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER, stream,
@@ -169,9 +174,9 @@ class Timeline:
         if event in self._events:
             self._give("wait", "", Engine.NONE, stream, also=[self._events[event]])
 
-    def pool_memory(self, stream: int, memory: Touch, *, given: bool) -> None:
+    def pool_memory(self, stream: int, memory: Touch, *, allocated: bool) -> None:
         """cudaMallocAsync and cudaFreeAsync: whoever uses the memory comes behind the one and before the other."""
-        self._give("pool allocation" if given else "pool release", "", Engine.NONE, stream, touches=[memory])
+        self._give("pool allocation" if allocated else "pool release", "", Engine.NONE, stream, touches=[memory])
 
     def allocated(self) -> None:
         """cudaMalloc and its like."""
@@ -247,14 +252,17 @@ class Timeline:
     def node(self, node: int, after: Iterable[int]) -> None:
         """What is given next is of this node, which comes after those."""
         graph = self._graphs[-1]
-        ends = [each for number in after for each in graph.ends.get(number, ())]
+        ends = [operation for number in after for operation in graph.ends.get(number, ())]
         graph.now, graph.node = ends or graph.before, node
         graph.ends[node] = graph.now
 
     def end_graph(self) -> None:
         """All nodes have been given; the stream goes on when all have ended."""
         graph = self._graphs.pop()
-        ends = list({each.number: each for last in graph.ends.values() for each in last}.values()) or graph.before
+        ends = (
+            list({operation.number: operation for last in graph.ends.values() for operation in last}.values())
+            or graph.before
+        )
         if self._graphs:
             outer = self._graphs[-1]
             outer.now = outer.ends[outer.node] = ends
@@ -264,7 +272,9 @@ class Timeline:
     # -- waiting ------------------------------------------------------------------------------------------------------
     def wait_for_all(self, device: int = 0) -> None:
         """cudaDeviceSynchronize."""
-        self._wait([each for stream in self._streams.values() if stream.device == device for each in stream.last])
+        self._wait(
+            [operation for stream in self._streams.values() if stream.device == device for operation in stream.last]
+        )
 
     def wait_for_stream(self, stream: int) -> None:
         """cudaStreamSynchronize."""
@@ -278,10 +288,10 @@ class Timeline:
         if self._graphs:
             return
         began = self.now_us
-        for each in operations:
-            self.schedule.place(until=each)
+        for operation in operations:
+            self.schedule.place(until=operation)
         self.order.host_waited(operations)
-        end = max((each.end_us for each in operations), default=0.0)
+        end = max((operation.end_us for operation in operations), default=0.0)
         self.now_us += self.times["call_us"]
         if end > self.now_us:
             self.now_us = end + self.times["wake_us"]
@@ -298,17 +308,17 @@ class Timeline:
     def _are_done(self, operations: list[Operation]) -> bool:
         self._call("call_us")
         self.schedule.place(until_us=self.now_us)
-        return all(each.end_us <= self.now_us for each in operations)
+        return all(operation.end_us <= self.now_us for operation in operations)
 
     def elapsed_ms(self, start: int, end: int) -> float | None:
         """Between two recorded events; None where one of them has not happened yet."""
         both = [self._events[start], self._events[end]]
         self.schedule.place(until_us=self.now_us)
-        if any(each.end_us > self.now_us for each in both):
+        if any(event.end_us > self.now_us for event in both):
             return None
-        began, ended = (each.end_us for each in both)
-        self.timed.append((began, ended))
-        return (ended - began) / 1e3
+        began, end_us = (event.end_us for event in both)
+        self.timed.append((began, end_us))
+        return (end_us - began) / 1e3
 
     def finish(self) -> None:
         """The program has ended: what is still outstanding gets its place."""
