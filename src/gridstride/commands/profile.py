@@ -29,8 +29,8 @@ def run(
 ) -> bool:  # fmt: skip
     """Profile the program or read the trace, show it, and say whether the program ended well."""
     if words[0].lower().endswith(profile_program.END) and not module:
-        given = {"trace": trace, "report": report, "after": after or None}
-        profile_program.refuse([name for name, value in given.items() if value is not None])
+        chosen = {"trace": trace, "report": report, "after": after or None}
+        profile_program.refuse([name for name, value in chosen.items() if value is not None])
         return profile_program.run(words, chip=chip, gpus=gpus, memory=memory, as_json=as_json)
     if chip is not None:
         raise WrongUse(f"--chip {chip} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
@@ -50,8 +50,8 @@ def run(
             emit({"error": str(error)})
         return False
     if page is not None:
-        given = {"trace": trace, "report": report, "after": after or None}
-        _write_report(profile, page, _command(words, given, module))
+        chosen = {"trace": trace, "report": report, "after": after or None}
+        _write_report(profile, page, _command(words, chosen, module))
     _show(profile, as_json)
     if profile.ran.end == "interrupted":
         raise KeyboardInterrupt
@@ -102,8 +102,8 @@ def _check_script(target: str) -> None:
             compile(source, target, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise WrongUse(f"{target} is not Python{line}: {said}") from error
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise WrongUse(f"{target} is not Python{line}: {reason}") from error
 
 
 def _record(request: Request, kept: Path | None) -> Profile:
@@ -157,15 +157,15 @@ def _progress(text: str) -> None:
 def _tell(outcome: Outcome, request: Request, cut: str) -> None:
     """How the program ended, where it was not by itself and well."""
     name = request.program
-    said = {
+    messages = {
         "raised": f"{name} failed ({outcome.said}): what follows is of the time until then",
         "exited": f"{name} ended with {outcome.said}: what follows is of the time until then",
         "stopped": f"{name} was stopped: {cut}"
         if cut
         else f"{name} was stopped after {request.seconds:g} s of its loop: --seconds records more of it",
     }
-    if outcome.end in said:
-        _progress(said[outcome.end])
+    if outcome.end in messages:
+        _progress(messages[outcome.end])
 
 
 def _keep(path: Path, kept: Path) -> None:

@@ -60,23 +60,23 @@ def run(
     )  # fmt: skip
     try:
         if script:
-            ended = run_script(words[0], arguments, settings, progress=print_stderr)
+            outcome = run_script(words[0], arguments, settings, progress=print_stderr)
         else:
             files = sources(words)
             built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
             if ptx:
                 return _show_ptx(built)
-            ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
+            outcome = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     except BuildFailed as failed:
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(ended, time_limit)
-    if failing and ended.activity and not ended.activity.get("failed_calls"):
+    _say_how(outcome, time_limit)
+    if failing and outcome.activity and not outcome.activity.get("failed_calls"):
         print_stderr(f"note: --fail {' --fail '.join(fails)}: the program made no such call")
     if as_json:
-        emit(_json(ended, predict=predict))
-    return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+        emit(_json(outcome, predict=predict))
+    return FAILED if sanitize and outcome.findings and outcome.status == 0 else outcome.status
 
 
 def _run_on_hardware(
@@ -87,17 +87,17 @@ def _run_on_hardware(
     from gridstride.device.physical.driver import physical_count
     from gridstride.programs.physical_run import build_and_run
 
-    if given := [name for name, value in virtual.items() if value]:
-        raise WrongUse(f"{given[0]} is the virtual GPU's, and cannot be with --device physical")
+    if names := [name for name, value in virtual.items() if value]:
+        raise WrongUse(f"{names[0]} is the virtual GPU's, and cannot be with --device physical")
     if not physical_count():
         raise WrongUse("--device physical: there is no NVIDIA GPU here, or no driver for it; leave --device out")
     stdout = STDERR if as_json else None
     try:
         if is_script(words):
-            ended = run_script_on_hardware(words[0], arguments, time_limit=time_limit, stdout=stdout)
+            outcome = run_script_on_hardware(words[0], arguments, time_limit=time_limit, stdout=stdout)
         else:
             files = sources(words)
-            ended = build_and_run(
+            outcome = build_and_run(
                 files, Options(**options), [str(files[0].with_suffix("")), *arguments], time_limit=time_limit,
                 stdout=stdout, progress=print_stderr,
             )  # fmt: skip
@@ -105,10 +105,10 @@ def _run_on_hardware(
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(ended, time_limit)
+    _say_how(outcome, time_limit)
     if as_json:
-        emit(_json(ended, predict=False))
-    return ended.status
+        emit(_json(outcome, predict=False))
+    return outcome.status
 
 
 _OF_COMPILERS = {
@@ -188,29 +188,29 @@ def not_built(failed: BuildFailed, as_json: bool) -> int:
     return FAILED
 
 
-def _json(ended: Ended, *, predict: bool) -> dict[str, Any]:
+def _json(outcome: Ended, *, predict: bool) -> dict[str, Any]:
     """For `--json`; counts of kernels and modelled times, which a run has with --predict alone, are not zeros else."""
     from gridstride.programs.timeline.totals import Totals
 
     absent = set() if predict else {*KERNEL_COUNTS, *(field.name for field in fields(Totals))}
-    activity = {name: value for name, value in ended.activity.items() if name not in absent}
+    activity = {name: value for name, value in outcome.activity.items() if name not in absent}
     return {
-        "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
-        "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
-        "activity": activity, **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
+        "status": outcome.status, "signal": outcome.signal, "timed_out": outcome.timed_out,
+        "seconds": round(outcome.seconds, 3), "findings": list(outcome.findings),
+        "activity": activity, **({"timeline": dict(outcome.timeline)} if outcome.timeline else {}),
     }  # fmt: skip
 
 
-def _say_how(ended: Ended, time_limit: float | None) -> None:
-    if ended.timed_out:
+def _say_how(outcome: Ended, time_limit: float | None) -> None:
+    if outcome.timed_out:
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
-    say_signal(ended)
+    say_signal(outcome)
 
 
-def say_signal(ended: Ended) -> None:
+def say_signal(outcome: Ended) -> None:
     """Which signal ended the program, where that needs words."""
-    if not ended.timed_out and ended.signal not in (None, *_EXPECTED):
-        print_stderr(f"error: the program was ended by signal {ended.signal} ({_signal_name(ended.signal or 0)})")
+    if not outcome.timed_out and outcome.signal not in (None, *_EXPECTED):
+        print_stderr(f"error: the program was ended by signal {outcome.signal} ({_signal_name(outcome.signal or 0)})")
 
 
 def _signal_name(number: int) -> str:

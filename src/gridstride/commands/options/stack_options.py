@@ -75,7 +75,7 @@ def train(
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command, for its `**sampling`, an option for each row of serve/engine/sampling.py that has one."""
-    given = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command, eval_str=True)
     kinds = get_type_hints(Sampling)
     options = [
         inspect.Parameter(
@@ -87,10 +87,15 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
         )
         for name, option in COMMAND_OPTIONS.items()
     ]  # fmt: skip
-    own = [parameter for parameter in given.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-    first = next(place for place, each in enumerate(own) if each.name == "device")
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) if each.name != "model" else each for each in own]
-    command.__signature__ = given.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
+    own = [
+        parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    first = next(index for index, parameter in enumerate(own) if parameter.name == "device")
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) if parameter.name != "model" else parameter
+        for parameter in own
+    ]
+    command.__signature__ = signature.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
     return command
 
 
