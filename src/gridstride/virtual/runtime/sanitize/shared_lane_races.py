@@ -31,20 +31,20 @@ def emit_lanes(m: IrModule) -> None:
     """gs_lanes_begin, gs_lanes_sync, gs_lanes_join, gs_lanes_members, gs_lanes_load, gs_lanes_store."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
-        place = lanes.field("epoch")
-        now = b.load(vector, place, align=4)
+        pointer = lanes.field("epoch")
+        now = b.load(vector, pointer, align=4)
         b.store(now, lanes.field("met"), align=4)
-        b.store(now + 1, place, align=4)
+        b.store(now + 1, pointer, align=4)
         lane_orders.begin(b, lanes, now)
     emit_lane_orders(m)
     with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_lanes_meet", warp)
         lanes = block_lanes(b, warp)
-        place = _epoch(b, lanes, warp)
-        now = b.load("i32", place)
+        pointer = _epoch(b, lanes, warp)
+        now = b.load("i32", pointer)
         b.store(now, lanes.field("met", b.resize(warp.warp, "i64")))
         lane_orders.release_all(b, lanes, warp, now)
-        b.store(now + 1, place)
+        b.store(now + 1, pointer)
     _join(m)
     for kind in ("load", "store"):
         _access(m, kind)
@@ -83,8 +83,8 @@ def _join(m: IrModule) -> None:
         b.terminated = False
         b.call("void", "gs_lanes_meet", warp)
         lanes = block_lanes(b, warp)
-        place, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
-        now = b.load("i32", place)
+        pointer, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
+        now = b.load("i32", pointer)
         lane_orders.joined(b, lanes, warp, mask)
         b.store(constant(vector, 0), joined)
         with b.lanes(mask) as lane:
@@ -94,7 +94,7 @@ def _join(m: IrModule) -> None:
             b.store(now, b.offset(joined, b.resize(lane, "i64") * 4))
         with b.lanes(mask) as lane:
             b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
-        b.store(now + 1, place)
+        b.store(now + 1, pointer)
     with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members") as (b, args):
         warp, active, members = args
         left = b.alloca("i32")
@@ -206,8 +206,8 @@ def _note(
         reader = old & (LANES - 1)
         ours = ((old >> 8) & (LANES - 1)) == warp.warp
         # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the reader before it.
-        told = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
+        known = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
         several = (reader != lane) | ((old & SEVERAL) != 0)
-        who |= b.select(ours & (before > told) & several, i32(SEVERAL), i32(0))
+        who |= b.select(ours & (before > known) & several, i32(SEVERAL), i32(0))
     b.store(epoch, entry)
     b.store(who, b.offset(entry, 4))

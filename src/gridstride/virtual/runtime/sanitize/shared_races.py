@@ -67,19 +67,19 @@ def _race_clocks(m: IrModule) -> None:
             row = b.load(vector, row_of(b, race, w), align=4)
             b.store(b.intrinsic("umax", b.load(vector, joined), row), joined)
             b.store(b.intrinsic("umax", b.load("i32", acquired), b.load("i32", entry(b, times, w))), acquired)
-        whole, time = b.load(vector, joined), b.load("i32", acquired)
+        clocks, time = b.load(vector, joined), b.load("i32", acquired)
         first = b.call("i32", "gs_stamps_take", race, b.call("i32", "llvm.ctpop.i32", members))
         b.store(first, next_)
         # All stamps of a warp whose current one is known are known; of another, those up to the last one known.
         real = vector_constant("i32", range(LANES)) < b.splat(race.warps)
         current = b.load(vector, race.field("current"), align=4)
-        behind = real & (whole < current)
-        known = b.select(behind, whole, b.splat(first - 1))
+        behind = real & (clocks < current)
+        known = b.select(behind, clocks, b.splat(first - 1))
         floor = b.call("i32", f"llvm.vector.reduce.umin.v{LANES}i32", known)
         with b.lanes(members) as w:
             own = b.load("i32", next_)
             b.store(own + 1, next_)
-            b.store(b.insert(whole, own, w), row_of(b, race, w), align=4)
+            b.store(b.insert(clocks, own, w), row_of(b, race, w), align=4)
             b.store(floor, entry(b, race.field("floor"), w))
             b.store(time, entry(b, times, w))
             b.store(own, entry(b, race.field("current"), w))
@@ -140,11 +140,11 @@ def _race_access(m: IrModule, kind: str) -> None:
             b.ret()
         shift = race.shift
         unit = address >> b.splat(shift)
-        each, at = size >> shift, b.alloca("i32")
+        count, at = size >> shift, b.alloca("i32")
         b.store(i32(0), at)
         with b.loop() as done:
             j = b.load("i32", at)
-            b.break_if(j >= each, done)
+            b.break_if(j >= count, done)
             b.store(j + 1, at)
             b.call("void", f"gs_race_units_{kind}", warp, race, site, mask, unit + b.splat(j))
     _race_units(m, kind)
@@ -167,16 +167,16 @@ def _race_units(m: IrModule, kind: str) -> None:
             first = b.extract(units, 0)
             distance = units - b.splat(first, HALF)
             run, one, slow, over = (b.new_label(x) for x in ("run", "one", "slow", "over"))
-            whole = part == (0xFFFF << (16 * half))
+            is_full = part == (0xFFFF << (16 * half))
             inside = first + HALF <= limit
-            consecutive = whole & inside & _all(b, distance, range(HALF))
+            consecutive = is_full & inside & _all(b, distance, range(HALF))
             b.branch(consecutive, run, one)
             b.start(run)
             quick = _run_of_units(b, kind, race, first, own, me, half)
             b.branch(quick, over, slow)
             b.start(one)
             alone = b.new_label("alone")
-            b.branch(whole & _all(b, distance, [0] * HALF), alone, slow)
+            b.branch(is_full & _all(b, distance, [0] * HALF), alone, slow)
             b.start(alone)
             with b.if_(first < limit, likely=True):
                 quick = _one_unit(b, kind, race, first, own, me | (HALF * half))
@@ -222,8 +222,8 @@ _CONFLICTS = {
 """The planes that an access is held against."""
 
 
-def _all(b: Builder, distance: Value, wanted: Iterable[int]) -> Value:
-    equal = distance == vector_constant("i32", list(wanted))
+def _all(b: Builder, distance: Value, lanes_needed: Iterable[int]) -> Value:
+    equal = distance == vector_constant("i32", list(lanes_needed))
     return b.bitcast(equal, f"i{HALF}") == -1
 
 

@@ -85,11 +85,11 @@ def _levels(m: IrModule) -> None:
         level = b.intrinsic("minnum", b.intrinsic("maxnum", level, constant("double", -64.0)), constant("double", 64.0))
         scaled = b.op("fmul", level, constant("double", 256.0))
         b.ret(b.define("i32", f"fptosi {scaled!r} to i32"))
-    with m.function("i32", "gs_lod", "object* object", "i32 level", "i1 given") as (b, (object_, level, given)):
+    with m.function("i32", "gs_lod", "object* object", "i32 level", "i1 given") as (b, (object_, level, is_explicit)):
         # Without a level or differences the hardware takes the first level, and no bias.
-        wanted = b.select(given, level + object_.bias, i32(0))
+        bias = b.select(is_explicit, level + object_.bias, i32(0))
         low, high = object_.low, object_.high
-        b.ret(b.intrinsic("smin", b.intrinsic("smax", wanted, low), high))
+        b.ret(b.intrinsic("smin", b.intrinsic("smax", bias, low), high))
 
 
 def _word(b: Builder, request: Value, index: int, lane: Value) -> Value:
@@ -133,8 +133,8 @@ def _check_shape(
 ) -> None:
     """Dimensions, layers and cube must be the texture's; whole coordinates in one dimension are for linear memory."""
     shape = object_.shape
-    whole = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
-    wanted = (form & SHAPE) | b.select(whole, i32(LINEAR), i32(0))
+    is_linear = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
+    wanted = (form & SHAPE) | b.select(is_linear, i32(LINEAR), i32(0))
     with b.if_(wanted != shape):
         slot = b.resize(handle, "i32") & (OBJECT_SLOTS - 1)
         object_fault(b, "geometry", warp, site, lane, kind, slot, handle, wanted)
@@ -171,5 +171,5 @@ def _query(m: IrModule) -> None:
             cubes = b.intrinsic("umax", layers, i32(1)) * FACES
             deep = depth | b.select(rows, i32(0), layers)
             deep = b.select(faces != 0, cubes, deep)
-            found = b.select(what == 0, width, b.select(what == 1, high, deep))
-            b.store(found, row(b, out, lane, 4))
+            result = b.select(what == 0, width, b.select(what == 1, high, deep))
+            b.store(result, row(b, out, lane, 4))

@@ -168,9 +168,9 @@ def store(cx: Lowering, ins: Instruction) -> None:
     _pieces(cx, ins, image, (ins.operands[0], *ins.operands[2:]), "store")
 
 
-def _count(cx: Lowering, ins: Instruction, fragment: Fragment, found: tuple[Operand, ...]) -> None:
-    if len(found) != fragment.registers:
-        raise cx.unsupported(f"`{ins.name}` with a fragment of {len(found)} registers, not {fragment.registers}")
+def _count(cx: Lowering, ins: Instruction, fragment: Fragment, registers: tuple[Operand, ...]) -> None:
+    if len(registers) != fragment.registers:
+        raise cx.unsupported(f"`{ins.name}` with a fragment of {len(registers)} registers, not {fragment.registers}")
 
 
 def _image(cx: Lowering, ins: Instruction) -> Image:
@@ -202,9 +202,9 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
         _observe_pieces(cx, image, access, start, distance, way)
     for j in range(image.pieces):
         at = b.op("add", lines, constant(lines.type, image.piece * j)) if j else lines
-        place = b.offset(image.base, image.piece * image.lines * j)
+        pointer = b.offset(image.base, image.piece * image.lines * j)
         site = cx.program.site(cx, access)
-        copy(cx, way, space, image.piece, image.lines, site=site, address=at, image=place)
+        copy(cx, way, space, image.piece, image.lines, site=site, address=at, image=pointer)
 
 
 def area(cx: Lowering, size: int) -> Value:

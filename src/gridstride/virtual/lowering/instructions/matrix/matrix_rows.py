@@ -32,9 +32,9 @@ def _define(m: IrModule, name: str, way: str, space: str, size: int, count: int)
         if space == "generic":
             _if_shared(b, shared, warp, site, mask, address, image)
         inside = _inside(b, warp, site, mask, address, size, space)
-        whole = b.compare("eq", mask, constant("i32", (1 << count) - 1))
+        is_full = b.compare("eq", mask, constant("i32", (1 << count) - 1))
         slow, fast = b.new_label("slow"), b.new_label("fast")
-        b.branch(b.op("and", inside, whole), fast, slow, likely=True)
+        b.branch(b.op("and", inside, is_full), fast, slow, likely=True)
         b.start(fast)
         long = b.op("add", b.resize(address, "i64"), b.splat(_base(b, warp, space)))
         _all(b, way, long, image, size, count)
@@ -63,6 +63,6 @@ def _if_shared(b: Builder, name: str, warp: Value, site: Value, mask: Value, add
 
 def _all(b: Builder, way: str, long: Value, image: Value, size: int, count: int) -> None:
     for lane in range(count):
-        memory, place = b.pointer(b.extract(long, lane)), b.offset(image, size * lane)
-        source, target = (memory, place) if way == "load" else (place, memory)
+        memory, pointer = b.pointer(b.extract(long, lane)), b.offset(image, size * lane)
+        source, target = (memory, pointer) if way == "load" else (pointer, memory)
         b.store(b.load(f"<{size // 4} x i32>", source, align=size), target, align=size)
