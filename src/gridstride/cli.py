@@ -259,9 +259,9 @@ stack_options.add(app)
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
-    given = list(sys.argv[1:] if words is None else words)
+    arguments = list(sys.argv[1:] if words is None else words)
     if sys.platform == "win32":
-        sys.exit(_refused(WINDOWS, given))
+        sys.exit(_refused(WINDOWS, arguments))
     gc.set_threshold(20_000, *gc.get_threshold()[1:])  # imports make many objects and no rubbish to look for
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -269,7 +269,7 @@ def main(words: Sequence[str] | None = None) -> None:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # "×" on a terminal that knows ASCII only
     warnings.simplefilter("default", RuntimeWarning)  # whatever the environment says, a warning is no failure here
     warnings.showwarning = _warn
-    sys.exit(_outcome(given))
+    sys.exit(_outcome(arguments))
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

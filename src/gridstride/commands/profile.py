@@ -113,7 +113,7 @@ def _record(request: Request, kept: Path | None) -> Profile:
 
     with tempfile.TemporaryDirectory(prefix="gridstride-profile-") as folder:
         _progress(f"running {shlex.join([request.program, *request.args])}")
-        outcome = record(request, Path(folder), said=_progress)
+        outcome = record(request, Path(folder), tell=_progress)
         path = Path(folder) / "trace.json"
         if kept is not None:
             _keep(path, kept)
