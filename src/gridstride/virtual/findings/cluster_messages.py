@@ -58,8 +58,8 @@ def race(
     """Two blocks at one place with nothing between."""
     return (
         f"thread {thread} {_now(here)} shared memory of block {owner} (rank {address.owner}) at offset "
-        f"{address.offset}, which thread {them} of block {other} {_then(there)} in line {there.line if there else None} "
-        "with nothing between that orders the two blocks: is a cluster.sync() missing, or a wait on an mbarrier?"
+        f"{address.offset}, which thread {them} of block {other} {_then(there)} in line "
+        f"{there.line if there else None} with nothing between that orders the two blocks: is a cluster.sync() missing, or a wait on an mbarrier?"
     )
 
 
