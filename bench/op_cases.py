@@ -494,13 +494,14 @@ def sdpa_backward(backend: str) -> Call:
 
     def call(v: Values) -> Tensor:
         if backend not in v:
-            given = [x.detach().requires_grad_() for x in (v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None])]
+            leaves = [x.detach().requires_grad_() for x in (v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None])]
+            q, k, value = leaves
             grouped, causal = v["q"].shape[1] > 1, v["past"] == 0
             with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
-                out = F.scaled_dot_product_attention(*given, is_causal=causal, scale=v["scale"], enable_gqa=grouped)
-            v[backend] = out, given
-        out, given = v[backend]
-        v["gradients"] = torch.autograd.grad(out, given, v["dout"].view_as(out), retain_graph=True)
+                out = F.scaled_dot_product_attention(q, k, value, is_causal=causal, scale=v["scale"], enable_gqa=grouped)
+            v[backend] = out, leaves
+        out, leaves = v[backend]
+        v["gradients"] = torch.autograd.grad(out, leaves, v["dout"].view_as(out), retain_graph=True)
         return v["gradients"][1]
 
     return call

@@ -59,7 +59,8 @@ def race(
     return (
         f"thread {thread} {_now(here)} shared memory of block {owner} (rank {address.owner}) at offset "
         f"{address.offset}, which thread {them} of block {other} {_then(there)} in line "
-        f"{there.line if there else None} with nothing between that orders the two blocks: is a cluster.sync() missing, or a wait on an mbarrier?"
+        f"{there.line if there else None} with nothing between that orders the two blocks: is a cluster.sync() "
+        "missing, or a wait on an mbarrier?"
     )
 
 
