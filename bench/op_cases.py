@@ -498,7 +498,9 @@ def sdpa_backward(backend: str) -> Call:
             q, k, value = leaves
             grouped, causal = v["q"].shape[1] > 1, v["past"] == 0
             with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
-                out = F.scaled_dot_product_attention(q, k, value, is_causal=causal, scale=v["scale"], enable_gqa=grouped)
+                out = F.scaled_dot_product_attention(
+                    q, k, value, is_causal=causal, scale=v["scale"], enable_gqa=grouped
+                )
             v[backend] = out, leaves
         out, leaves = v[backend]
         v["gradients"] = torch.autograd.grad(out, leaves, v["dout"].view_as(out), retain_graph=True)

@@ -124,7 +124,7 @@ def _land_entry(m: IrModule) -> None:
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
                 reduces = entry.reduce != 0
-                _tell(b, warp, entry, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
+                _tell(b, warp, entry, reduces, (site, lane), (target, source, b.intrinsic("umax", size, bytes_)))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_race_meet", warp)
@@ -165,10 +165,14 @@ def _tell_global(
 
 
 def _tell(
-    b: Builder, warp: Record, entry: Record, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
-    size: Value,
+    b: Builder, warp: Record, entry: Record, reduces: Value, who: tuple[Value, Value],
+    copied: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
-    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started."""
+    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started.
+
+    `who`: the site and the lane; `copied`: target, source and bytes.
+    """
+    (site, lane), (target, source, size) = who, copied
     kind, known = entry.kind, entry.field("known")
     reads = source - warp.shared < warp.shared_size
     with b.if_(reads):

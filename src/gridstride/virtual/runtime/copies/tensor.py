@@ -105,7 +105,7 @@ def _move(m: IrModule) -> None:
                 with b.if_(out == 0):
                     b.call("void", "gs_global_range_load", warp, site, lane, begin, touched, i32(PLAIN), NULL)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
-            _chunks(b, (warp, site, lane), map_, shared, out, line, shape, (first, low, end))
+            _chunks(b, (warp, site, lane), (map_, shared, out), line, shape, (first, low, end))
 
 
 def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[Value, Value, Value]:
@@ -123,9 +123,11 @@ def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[V
 
 
 def _chunks(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, line: Row, shape: CopyShape,
+    b: Builder, who: tuple[Value, Value, Value], copied: tuple[Record, Value, Value], line: Row, shape: CopyShape,
     inner: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
+    """The chunks of a row; `copied`: the map, the start in shared memory, and which way."""
+    map_, shared, out = copied
     (corner, low, high), warp = inner, b.record(who[0], WARP)
     observed = warp.observed != 0
     watched = observed & (out != 0)
@@ -201,7 +203,8 @@ def _tensor(m: IrModule) -> None:
             with b.if_(later):
                 one = 1 << lane
                 entry = b.record(b.call("ptr", "gs_copies_new", warp, queue, queued, site, one, i32(0)), COPY)
-                _keep(b, entry, lane, counted, shared, map_, barrier, short, own)
+                sides = b.select(counted, shared, map_), b.select(counted, map_, shared), barrier
+                _keep(b, entry, lane, sides, short, own)
                 entry.reduce = reduce
                 with b.if_(counted):
                     wake(b, warp, barrier)
@@ -309,12 +312,13 @@ def _reduction(b: Builder, warp: Record, site: Value, lane: Value, map_: Record,
 
 
 def _keep(
-    b: Builder, entry: Record, lane: Value, counted: Value, shared: Value, map_: Record, barrier: Value, total: Value,
-    corner: Value,
+    b: Builder, entry: Record, lane: Value, sides: tuple[Value, Value, Value], total: Value, corner: Value
 ) -> None:  # fmt: skip
-    """A queued copy has its shared side where other copies have theirs, and the map on the other side."""
-    sides = {"target": b.select(counted, shared, map_), "source": b.select(counted, map_, shared), "barrier": barrier}
-    for name, pointer in sides.items():
+    """A queued copy has its shared side where other copies have theirs, and the map on the other side.
+
+    `sides`: target, source and barrier.
+    """
+    for name, pointer in zip(("target", "source", "barrier"), sides, strict=True):
         b.store(b.define("i64", f"ptrtoint {pointer!r} to i64"), row(b, entry.field(name), lane, 8))
     b.store(total, row(b, entry.field("bytes"), lane, 4))
     entry.tensor = BOX

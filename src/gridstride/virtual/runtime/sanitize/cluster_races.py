@@ -88,7 +88,7 @@ def _units(m: IrModule, kind: str) -> None:
         me |= warp.warp << 5
         who = b.splat(me) | lane
         clock = b.splat(b.extract(vector(b, row), rank))
-        _record(b, kind, race, unit, bits, own, clock, who)
+        _record(b, kind, race, unit, bits, (own, clock, who))
         if kind != "load":
             b.call("void", "gs_unset_team", warp, race, mask, unit)
         _touch(b, warp, race, (site, mask, unit, lane, row), own, clock, who)
@@ -98,8 +98,10 @@ def _units(m: IrModule, kind: str) -> None:
 
 
 def _record(
-    b: Builder, kind: str, race: Record, unit: Value, bits: Value, own: Value, clock: Value, who: Value
-) -> None:
+    b: Builder, kind: str, race: Record, unit: Value, bits: Value, stamp: tuple[Value, Value, Value]
+) -> None:  # fmt: skip
+    """Notes an access; `stamp` is the rank, its clock and who it was."""
+    own, clock, who = stamp
     plane = {"load": "read", "store": "written", "atomic": "changed"}[kind]
     if kind == "load":
         last = _gather(b, _plane(b, race, "reader", unit), bits)

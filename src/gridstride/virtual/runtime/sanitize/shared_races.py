@@ -8,6 +8,7 @@ those that met, and every unit of shared memory remembers its last write and its
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
@@ -286,18 +287,29 @@ def _race_lanes(m: IrModule, kind: str) -> None:
             same = b.bitcast(unit == b.splat(one), "i32")
             b.store(now & ~same, left)
             with b.if_(one < race.words):
-                _touch(b, kind, warp, race, row, b.resize(one, "i64"), clock, me, own, site, lane, shift)
+                lane_access = LaneAccess(warp, race, row, own, site, lane, shift)
+                _touch(b, kind, lane_access, b.resize(one, "i64"), clock, me | lane)
 
 
-def _touch(
-    b: Builder, kind: str, warp: Record, race: Record, row: Value, unit: Value, clock: Value, me: Value, own: Value,
-    site: Value, lane: Value, shift: Value,
-) -> None:  # fmt: skip
-    who = me | lane
-    against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
+@dataclass(frozen=True, slots=True)
+class LaneAccess:
+    """Who touches a unit: a lane, its warp's number `own` and what that knows of the others' clocks, `row`."""
+
+    warp: Record
+    race: Record
+    row: Value
+    own: Value
+    site: Value
+    lane: Value
+    shift: Value
+
+
+def _touch(b: Builder, kind: str, access: LaneAccess, unit: Value, clock: Value, who: Value) -> None:
+    race, own = access.race, access.own
+    against(b, access, unit, "written", "writer")
     if kind == "store":
-        against(b, warp, race, row, unit, "read", "reader", own, site, lane, shift)
-        against(b, warp, race, row, unit, "read_before", "reader_before", own, site, lane, shift)
+        against(b, access, unit, "read", "reader")
+        against(b, access, unit, "read_before", "reader_before")
         b.store(clock, plane_of(b, race, "written", unit))
         b.store(who, plane_of(b, race, "writer", unit))
         return
@@ -317,25 +329,23 @@ def warp_of(b: Builder, who: Value) -> Value:
     return (who >> 8) & (LANES - 1)
 
 
-def against(
-    b: Builder, warp: Record, race: Record, row: Value, unit: Value, when: str, who: str, own: Value, site: Value,
-    lane: Value, shift: Value,
-) -> None:  # fmt: skip
+def against(b: Builder, access: LaneAccess, unit: Value, when: str, who: str) -> None:
     """Reports a race where another warp's earlier access is not known to have happened before."""
+    race = access.race
     then = b.load("i32", plane_of(b, race, when, unit))
     with b.if_(then != 0):
         other = b.load("i32", plane_of(b, race, who, unit))
         their = warp_of(b, other)
-        known = b.load("i32", b.offset(row, b.resize(their, "i64") * 4))
-        unordered = (then > known) & (their != own)
+        known = b.load("i32", b.offset(access.row, b.resize(their, "i64") * 4))
+        unordered = (then > known) & (their != access.own)
         with b.if_(unordered):
             kind = i32(FAULT["race"])
-            address = unit << b.resize(shift, "i64")
+            address = unit << b.resize(access.shift, "i64")
             matters = constant("i1", True)
             if when == "written":
-                old = b.offset(b.pointer(warp.shared), address)
-                matters = b.call("i1", "gs_race_silent", race, lane, address, old, shift) ^ matters
+                old = b.offset(b.pointer(access.warp.shared), address)
+                matters = b.call("i1", "gs_race_silent", race, access.lane, address, old, access.shift) ^ matters
             there = other >> 16
             them = other & 0x1FFF
             with b.if_(matters):
-                b.call("void", "gs_report", warp, kind, site, lane, there, them, address)
+                b.call("void", "gs_report", access.warp, kind, access.site, access.lane, there, them, address)

@@ -102,7 +102,7 @@ def _lane(m: IrModule) -> None:
     with m.function(WORDS, "gs_texture_lane", *head) as (b, (warp, site, lane, form, handle, request)):
         kind, tag = i32(FAULT["texture"]), i64(TEXTURE_TAG)
         object_ = b.record(b.call("ptr", "gs_object", warp, site, lane, handle, tag, kind), OBJECT)
-        _check_shape(b, object_, warp, site, lane, form, handle, kind)
+        _check_shape(b, object_, (warp, site, lane), form, handle, kind)
         x, y, z = (_word(b, request, index, lane) for index in (X, Y, Z))
         layers = b.intrinsic("umax", object_.layers, i32(1))
         layer = b.intrinsic("umin", _word(b, request, LAYER, lane), layers - 1)
@@ -129,15 +129,15 @@ def _lane(m: IrModule) -> None:
 
 
 def _check_shape(
-    b: Builder, object_: Record, warp: Record, site: Value, lane: Value, form: Value, handle: Value, kind: Value
-) -> None:
+    b: Builder, object_: Record, who: tuple[Record, Value, Value], form: Value, handle: Value, kind: Value
+) -> None:  # fmt: skip
     """Dimensions, layers and cube must be the texture's; whole coordinates in one dimension are for linear memory."""
     shape = object_.shape
     is_linear = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
     wanted = (form & SHAPE) | b.select(is_linear, i32(LINEAR), i32(0))
     with b.if_(wanted != shape):
         slot = b.resize(handle, "i32") & (OBJECT_SLOTS - 1)
-        object_fault(b, "geometry", warp, site, lane, kind, slot, handle, wanted)
+        object_fault(b, "geometry", *who, kind, slot, handle, wanted)
 
 
 def _warp(m: IrModule) -> None:
