@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -14,6 +15,15 @@ import typer
 from gridstride.commands.options.serve_words import serve
 from gridstride.commands.options.shared_options import Json, call
 from gridstride.serve.engine.sampling import COMMAND_OPTIONS, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model, where it runs, and in which type: None and "auto" leave it to what is there."""
+
+    model: str | None
+    device: str | None
+    dtype: str
 
 
 def add(app: typer.Typer) -> None:
@@ -183,7 +193,7 @@ def evaluate(
     {"prompt": …, "choices": […], "answer": 0} give how often the likeliest choice is the right one.
     """
     return call(
-        "stack.evaluate", model, data=data or (), window=window, stride=stride, limit=limit, device=device, dtype=dtype,
+        "stack.evaluate", ModelChoice(model, device, dtype), data=data or (), window=window, stride=stride, limit=limit,
         as_json=as_json,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from gridstride.commands.stack.model import loaded, mistakes_told
 from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.stack_options import ModelChoice
     from gridstride.serve.evaluate.scores import Accuracy, Perplexity
     from gridstride.serve.evaluate.tasks import Task
     from gridstride.serve.local import Local
@@ -20,8 +21,8 @@ _AT_A_TIME = 32  # prompts that run together
 
 
 def run(
-    model: str | None, *, data: Sequence[str], window: int | None, stride: int | None, limit: int | None,
-    device: str | None, dtype: str, as_json: bool,
+    chosen: ModelChoice, *, data: Sequence[str], window: int | None, stride: int | None, limit: int | None,
+    as_json: bool,
 ) -> bool:  # fmt: skip
     """Evaluate on each file in turn, and show what was found."""
     if not data:
@@ -33,8 +34,8 @@ def run(
     with mistakes_told():
         from gridstride.models.huggingface.find import find
 
-        folder = find(model)
-        local = loaded(folder, device=device, dtype=dtype, most=_AT_A_TIME)
+        folder = find(chosen.model)
+        local = loaded(folder, device=chosen.device, dtype=chosen.dtype, most=_AT_A_TIME)
         longest = min(local.ready.context, local.ready.blocks * local.ready.block_size)
         size = min(_WINDOW, longest) if window is None else window
         step = max(1, size // 2) if stride is None else stride

@@ -52,6 +52,21 @@ class _Graph:
     ends: dict[int, list[Operation]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Work before it has its place: `us` on its engine, its demand of the chip, `ways` where it takes several."""
+
+    kind: str
+    name: str
+    engine: Engine
+    us: float = 0.0
+    nbytes: int = 0
+    demand: Mapping[str, float] = field(default_factory=dict)
+    touches: Sequence[Touch] = ()
+    ways: Sequence[Way] = ()
+    crossing: Mapping[tuple[int, int], int] = _NOTHING
+
+
 class Timeline:
     """What the runtime tells of, in the order of its calls. Streams and events go by the runtime's own numbers."""
 
@@ -105,8 +120,9 @@ class Timeline:
         if self._graphs:  # the next node's launch is known beforehand
             us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
         self._call("launch_call_us")
-        self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches,
-                   crossing={pair: nbytes for pair, nbytes in crossing.items() if HOST not in pair})  # fmt: skip
+        between = {pair: nbytes for pair, nbytes in crossing.items() if HOST not in pair}
+        task = _Task("kernel", name, Engine.COMPUTE, us=us, demand=work.demand, touches=touches, crossing=between)
+        self._give(task, stream, device)
 
     def copy(
         self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = (),
@@ -116,18 +132,19 @@ class Timeline:
         self._call("call_us")
         if kind == HOST_TO_HOST:
             us = host_us(nbytes, self.chip)
-            last = self._give("copy within host", "", Engine.HOST, stream, device, us=us, nbytes=nbytes,
-                              touches=touches)  # fmt: skip
+            task = _Task("copy within host", "", Engine.HOST, us=us, nbytes=nbytes, touches=touches)
         elif kind == WITHIN:
             work = memory_work(2 * nbytes, self.chip)
-            self._give("copy within device", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand,
-                       nbytes=nbytes, touches=touches)  # fmt: skip
+            task = _Task("copy within device", "", Engine.COMPUTE, us=work.us, demand=work.demand, nbytes=nbytes,
+                         touches=touches)  # fmt: skip
+            self._give(task, stream, device)
             return
         else:
             name, engine = _COPIES[kind]
             us = link_us(nbytes, self.chip, pageable=pageable)
             memory = "pageable" if pageable else "pinned"
-            last = self._give(name, memory, engine, stream, device, us=us, nbytes=nbytes, touches=touches)
+            task = _Task(name, memory, engine, us=us, nbytes=nbytes, touches=touches)
+        last = self._give(task, stream, device)
         if waits or pageable:
             self._wait([last])
 
@@ -144,10 +161,10 @@ class Timeline:
         before = [operation for legacy in both for operation in self._before(legacy)]
         over_nvlink = direct and self.times["nvlinks"] > 0
         out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
-        copy = self._give("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER, stream,
-                          origin, us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
-                          also=before, ways=(Way(origin, out), Way(to, into)),
-                          crossing={(origin, to): nbytes})  # fmt: skip
+        task = _Task("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER,
+                     us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
+                     ways=(Way(origin, out), Way(to, into)), crossing={(origin, to): nbytes})  # fmt: skip
+        copy = self._give(task, stream, origin, also=before)
         for legacy in both:
             legacy.last = [copy]
 
@@ -155,28 +172,29 @@ class Timeline:
         """cudaMemset."""
         self._call("call_us")
         work = memory_work(nbytes, self.chip)
-        self._give("fill", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand, nbytes=nbytes,
-                   touches=touches)  # fmt: skip
+        task = _Task("fill", "", Engine.COMPUTE, us=work.us, demand=work.demand, nbytes=nbytes, touches=touches)
+        self._give(task, stream, device)
 
     def host_function(self, stream: int) -> None:
         """A function of the host in a stream: its way there and back, as what it does takes no time here."""
         self._call("call_us")
-        self._give("host function", "", Engine.HOST, stream, us=self.times["callback_us"])
+        self._give(_Task("host function", "", Engine.HOST, us=self.times["callback_us"]), stream)
 
     def record(self, event: int, stream: int) -> None:
         """An event: a moment in its stream."""
         self._call("call_us")
-        self._events[event] = self._give("event", "", Engine.NONE, stream)
+        self._events[event] = self._give(_Task("event", "", Engine.NONE), stream)
 
     def follow(self, stream: int, event: int) -> None:
         """cudaStreamWaitEvent; an event that was never recorded is not waited for."""
         self._call("call_us")
         if event in self._events:
-            self._give("wait", "", Engine.NONE, stream, also=[self._events[event]])
+            self._give(_Task("wait", "", Engine.NONE), stream, also=[self._events[event]])
 
     def pool_memory(self, stream: int, memory: Touch, *, allocated: bool) -> None:
         """cudaMallocAsync and cudaFreeAsync: whoever uses the memory comes behind the one and before the other."""
-        self._give("pool allocation" if allocated else "pool release", "", Engine.NONE, stream, touches=[memory])
+        kind = "pool allocation" if allocated else "pool release"
+        self._give(_Task(kind, "", Engine.NONE, touches=[memory]), stream)
 
     def allocated(self) -> None:
         """cudaMalloc and its like."""
@@ -200,19 +218,20 @@ class Timeline:
             self.now_us += self.times[name]
 
     def _give(
-        self, kind: str, name: str, engine: Engine, stream: int, device: int | None = None, *, us: float = 0.0,
-        nbytes: int = 0, demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (),
-        touches: Sequence[Touch] = (), ways: Sequence[Way] = (), crossing: Mapping[tuple[int, int], int] = _NOTHING,
+        self, task: _Task, stream: int, device: int | None = None, *, also: Iterable[Operation] = ()
     ) -> Operation:  # fmt: skip
+        """Puts it behind its stream's last operations, and behind `also`."""
         graph = self._graphs[-1] if self._graphs else None
         queue = graph.stream if graph else self._stream(stream)
         where = queue.device if device is None else device
-        if not ways and engine not in (Engine.COMPUTE, Engine.NONE):
-            ways = (Way(where, engine),)
+        ways = task.ways
+        if not ways and task.engine not in (Engine.COMPUTE, Engine.NONE):
+            ways = (Way(where, task.engine),)
         self._count += 1
         operation = Operation(
-            self._count, kind, name, queue.number, engine, self.now_us + self.times["begin_us"], us, nbytes,
-            demand or {}, queue.priority, graph.launch if graph else 0, where, ways, crossing, touches=touches,
+            self._count, task.kind, task.name, queue.number, task.engine, self.now_us + self.times["begin_us"],
+            task.us, task.nbytes, task.demand, queue.priority, graph.launch if graph else 0, where, ways,
+            task.crossing, touches=task.touches,
         )  # fmt: skip
         before = [*(graph.now if graph else self._before(queue)), *also]
         self.order.add(operation, before)
@@ -236,7 +255,8 @@ class Timeline:
             self.now_us += self.times["call_us"] + nodes * self.times["update_node_us"]
         elif call == "condition":
             graph = self._graphs[-1]
-            self._give("condition", "", Engine.NONE, graph.stream.number, us=self.times["condition_us"])
+            task = _Task("condition", "", Engine.NONE, us=self.times["condition_us"])
+            self._give(task, graph.stream.number)
 
     def begin_graph(self, stream: int, nodes: int) -> None:
         """A graph is launched; a child's nodes come where its own node is."""
