@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import sys
@@ -151,21 +152,26 @@ def compare(fixture: Path) -> int:
     return different
 
 
-def main(words: list[str]) -> int:
-    match words:
-        case ["metrics"]:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help="without one: compare")
+    commands.add_parser("metrics", help="print the metrics that ncu is to measure")
+    commands.add_parser("launch", help="launch every access once, under ncu")
+    recording = commands.add_parser("record", help="write the fixture from ncu's counts")
+    recording.add_argument("counts", type=Path, help="ncu's CSV")
+    recording.add_argument("fixture", type=Path)
+    options = parser.parse_args()
+    match options.command:
+        case "metrics":
             print(",".join(METRICS))
-        case ["launch"]:
+        case "launch":
             launch()
-        case ["record", counts, fixture]:
-            record(Path(counts), Path(fixture))
-        case []:
-            return min(compare(FIXTURE), 1)
+        case "record":
+            record(options.counts, options.fixture)
         case _:
-            print(__doc__)
-            return 2
+            return min(compare(FIXTURE), 1)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

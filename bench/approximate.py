@@ -1,8 +1,8 @@
 """The approximate functions over all 2³² single-precision inputs: within the ISA's bounds, and how far from a GPU.
 
-    python bench/approximate.py bounds [processes] [NAME …]    # the virtual GPU against float64, anywhere; minutes
-    python bench/approximate.py distance [processes]  # also a physical GPU; writes results/approximate_h200.json
-    python bench/approximate.py sample FILE           # what a physical GPU gives for some inputs of every exponent
+    python bench/approximate.py bounds [NAME …]   # the virtual GPU against float64, anywhere; minutes
+    python bench/approximate.py distance          # also a physical GPU; writes results/approximate_h200.json
+    python bench/approximate.py sample FILE       # what a physical GPU gives for some inputs of every exponent
 
 Distances are in units in the last place of f32 (ulp), counted over the ordered floats; sin and cos are compared in
 absolute terms too, as the ISA bounds them so, and only where it does: to 100π.
@@ -10,6 +10,7 @@ absolute terms too, as the ISA bounds them so, and only where it does: to 100π.
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -93,8 +95,8 @@ def program(name: str) -> str:
 
 
 @cache
-def _machine(device: str) -> tuple[object, dict[str, object]]:
-    machine = gs.VirtualGPU(workers=1) if device == "virtual" else gs.PhysicalGPU(0)
+def _machine(device: str) -> tuple[gs.Device, dict[str, gs.Module]]:
+    machine: gs.Device = gs.VirtualGPU(workers=1) if device == "virtual" else gs.PhysicalGPU(0)
     return machine, {}
 
 
@@ -209,9 +211,9 @@ def jobs(physical: bool, names: Sequence[str]) -> Iterator[tuple[str, int, bool]
         yield from ((name, number, True) for number in sorted(some))
 
 
-def collect(physical: bool, processes: int, names: Sequence[str] = ()) -> dict[str, dict[str, object]]:
+def collect(physical: bool, processes: int, names: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """The measures of each function over all its blocks."""
-    table: dict[str, dict[str, object]] = {}
+    table: dict[str, dict[str, Any]] = {}
     start = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for done, found in enumerate(pool.imap_unordered(block, jobs(physical, names), chunksize=2)):
@@ -220,13 +222,13 @@ def collect(physical: bool, processes: int, names: Sequence[str] = ()) -> dict[s
                 print(f"{done + 1} blocks, {time.monotonic() - start:.0f} s", file=sys.stderr)
     for row in table.values():
         if "count" in row:
-            row["mean"] = float(f"{row.pop('sum') / max(row['count'], 1):.4g}")  # type: ignore[operator]
+            row["mean"] = float(f"{row.pop('sum') / max(row['count'], 1):.4g}")
     return table
 
 
-def _merge(row: dict[str, object], found: dict[str, object]) -> None:
+def _merge(row: dict[str, Any], found: dict[str, Any]) -> None:
     for key, value in found.items():
-        old = row.get(key)
+        old, new = row.get(key), value
         if key in ("name", "block"):
             continue
         if isinstance(value, dict):
@@ -234,15 +236,15 @@ def _merge(row: dict[str, object], found: dict[str, object]) -> None:
         elif isinstance(value, list):
             new = [a + b for a, b in zip(value, old, strict=True)] if isinstance(old, list) else value
         elif key in ("max", "absolute"):
-            new = max(value, old) if old is not None else value  # type: ignore[type-var]
-        else:
-            new = value + old if old is not None else value  # type: ignore[operator]
-        row[key] = new  # type: ignore[assignment]
+            new = max(value, old) if old is not None else value
+        elif old is not None:
+            new = value + old
+        row[key] = new
 
 
-def halves() -> dict[str, dict[str, object]]:
+def halves() -> dict[str, dict[str, Any]]:
     """Distances of the 16-bit functions over all their inputs, as steps between neighbouring numbers."""
-    table: dict[str, dict[str, object]] = {}
+    table: dict[str, dict[str, Any]] = {}
     for name in HALVES:
         mine, theirs = (run(device, name, 0, 1 << 16) for device in ("virtual", "physical"))
         infinity = 0x7F80 if "bf16" in name else 0x7C00
@@ -270,7 +272,7 @@ def sample(path: Path) -> None:
         chosen[name] = run("physical", name, 0, 1 << 16)
     for kind, one in (("f16", 0x3C00), ("bf16", 0x3F80)):
         chosen[f"oob {kind}"] = run("physical", f"oob {kind} {one}", 0, 1 << 16)
-    np.savez_compressed(path, **chosen)
+    np.savez_compressed(path, **chosen)  # type: ignore[arg-type]  # its allow_pickle is no name of an instruction
 
 
 def show(table: dict[str, dict[str, object]]) -> bool:
@@ -285,14 +287,22 @@ def show(table: dict[str, dict[str, object]]) -> bool:
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    processes = int(words[1]) if len(words) > 1 and words[1].isdecimal() else os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(names=(), processes=os.cpu_count() or 1)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help="without one: bounds of all")
+    bounds = commands.add_parser("bounds", help="the virtual GPU against float64")
+    bounds.add_argument("names", nargs="*", metavar="NAME", help="of instructions; all unless given")
+    distance = commands.add_parser("distance", help="the virtual GPU against a physical one")
+    for command in (bounds, distance):
+        command.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    commands.add_parser("sample", help="what a physical GPU gives").add_argument("file", type=Path)
+    options = parser.parse_args()
     np.seterr(all="ignore")
-    if words[:1] == ["sample"]:
-        sample(Path(words[1]))
+    if options.command == "sample":
+        sample(options.file)
         return
-    physical = words[:1] == ["distance"]
-    table = collect(physical, processes, () if physical else [word for word in words[1:] if not word.isdecimal()])
+    physical = options.command == "distance"
+    table = collect(physical, options.processes, () if physical else options.names)
     table |= halves() if physical else {}
     inside = show(table)
     if physical:

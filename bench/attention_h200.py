@@ -95,7 +95,8 @@ def of_torch(backend: str, shape: Shape, given: tuple[Tensor, ...]) -> Call:
 
     def call() -> Tensor:
         with sdpa_kernel(getattr(SDPBackend, backend)):
-            return F.scaled_dot_product_attention(*given, is_causal=shape.causal, enable_gqa=shape.group > 1)
+            q, k, v = given
+            return F.scaled_dot_product_attention(q, k, v, is_causal=shape.causal, enable_gqa=shape.group > 1)
 
     return call
 
@@ -139,7 +140,7 @@ def _timed(call: Call, launches: int) -> float:
         call()
     end.record()
     end.synchronize()
-    return begin.elapsed_time(end) / launches
+    return float(begin.elapsed_time(end)) / launches
 
 
 def measured(shape: Shape, files: tuple[KernelFile, ...], seconds: float) -> dict[str, Any]:

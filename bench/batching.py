@@ -17,8 +17,10 @@ from typing import Any
 
 import common
 
-SHAPE_06B = {"vocabulary": 151_936, "width": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_width": 128,
-             "hidden": 3072, "context": 4096, "tied": True}  # fmt: skip
+SHAPE_06B: dict[str, Any] = {
+    "vocabulary": 151_936, "width": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_width": 128, "hidden": 3072,
+    "context": 4096, "tied": True,
+}  # fmt: skip
 TRAFFIC = ["-n", "128", "--max-running", "32", "--prompt-tokens", "lognormal:24:0.6:96",
            "--output-tokens", "lognormal:24:1.2:150"]  # fmt: skip
 TRAFFIC_GPU = ["-n", "256", "--max-running", "128", "--prompt-tokens", "lognormal:128:0.8:1024",

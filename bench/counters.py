@@ -7,6 +7,7 @@ python bench/counters.py                      # compares the virtual GPU with th
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
@@ -148,7 +149,7 @@ def known(wanted: dict[str, str]) -> list[str]:
 
 def measure(folder: Path, only: str = "") -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    for which, wanted in (("real", METRICS), ("limited", BUSY)):
+    for which, wanted in SETS.items():
         if only not in ("", which):
             continue
         metrics = known(wanted)
@@ -175,6 +176,8 @@ def rows(counts: Path) -> Iterator[tuple[str, dict[str, float]]]:
         yield name, {names[k]: float(v.replace(",", "")) for k, v in row.items() if k in names and v not in ("", "n/a")}
 
 
+SETS = {"real": METRICS, "limited": BUSY}
+"""Kernels that are measured together, and what is measured of them."""
 WAYS = {"global": ("load", "store", "atomic", "reduction"), "local": ("load", "store")}
 EQUAL = {
     **{
@@ -234,22 +237,29 @@ def compare(fixture: Path) -> int:
     return 0
 
 
-def main(words: list[str]) -> int:
-    match words:
-        case ["measure", folder, *which]:
-            return measure(Path(folder), *which)
-        case ["record", counts, *fixture]:
-            record(Path(counts), Path(*fixture) if fixture else FIXTURE)
-        case []:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help="without one: compare")
+    measuring = commands.add_parser("measure", help="run ncu over the kernels")
+    measuring.add_argument("folder", type=Path)
+    measuring.add_argument("set", nargs="?", default="", choices=["", *SETS], help="of kernels; all unless given")
+    recording = commands.add_parser("record", help="write the fixture from ncu's counts")
+    recording.add_argument("counts", type=Path, help="ncu's CSV")
+    recording.add_argument("fixture", type=Path, nargs="?", default=FIXTURE)
+    commands.add_parser("launch", help="launch a set of kernels, under ncu").add_argument("set", choices=SETS)
+    options = parser.parse_args()
+    match options.command:
+        case "measure":
+            return measure(options.folder, options.set)
+        case "record":
+            record(options.counts, options.fixture)
+        case "launch":
+            launch(options.set)
+        case _:
             with gs.use(gs.VirtualGPU(workers=1)):
                 return compare(FIXTURE)
-        case ["launch", which]:
-            launch(which)
-        case _:
-            print(__doc__)
-            return 2
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -10,6 +10,7 @@ or, where a kernel alone is meant, by events. Day 14's programs are run as they 
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import statistics
@@ -129,10 +130,13 @@ def timed(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("days", nargs="*", metavar="DAY", help="day013, say; all unless given")
+    asked = parser.parse_args().days
     if shutil.which("nvcc") is None:
         print("error: course_programs.py needs nvcc and an NVIDIA GPU", file=sys.stderr)
         raise SystemExit(2)
-    started, asked = machine(), sys.argv[1:]
+    started = machine()
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

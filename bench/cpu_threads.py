@@ -6,6 +6,7 @@ decode, each choice in a process of its own, all in turn, twice.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -63,11 +64,13 @@ def rows(kind: str, seconds: float) -> Iterator[Row]:
         )
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seconds", type=float, nargs="?", default=SECONDS, help="of each choice (%(default)s)")
+    seconds = parser.parse_args().seconds
     started = machine()
-    seconds = float(words[0]) if words else SECONDS
     publish("cpu_threads", [row for kind in ("train", "decode") for row in rows(kind, seconds)], started)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -42,8 +42,10 @@ from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
 PROMPT, NEW, STEPS, BLOCK = 128, 128, 16, 16
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
-SHAPE = {"vocabulary": 151_936, "width": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_width": 128,
-         "hidden": 3072, "context": 4096, "tied": True}  # fmt: skip
+SHAPE: dict[str, Any] = {
+    "vocabulary": 151_936, "width": 1024, "layers": 28, "heads": 16, "kv_heads": 8, "head_width": 128, "hidden": 3072,
+    "context": 4096, "tied": True,
+}  # fmt: skip
 REPEATS = 3
 
 
@@ -170,7 +172,7 @@ def ours(engine: CudaRunner, count: int) -> dict[str, Any]:
     decode()
     times = [timed(decode) for _ in range(REPEATS)]
     step = statistics.median(times) / NEW
-    found = {"tokens_per_second": count / step, "step_ms": step * 1e3}
+    found: dict[str, Any] = {"tokens_per_second": count / step, "step_ms": step * 1e3}
     say(f"  ours, batch {count}: {step * 1e3:.4f} ms a step, {count / step:.0f} tok/s")
     try:
         found["breakdown"] = breakdown(engine, count, first, table, step * 1e3)
@@ -234,7 +236,7 @@ def replay_ms(engine: CudaRunner, count: int) -> float:
         engine._go(static, step, steps, greedy=True)
         end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end) / steps
+    return float(start.elapsed_time(end)) / steps
 
 
 def table_of(count: int) -> np.ndarray[Any, Any]:
@@ -243,7 +245,7 @@ def table_of(count: int) -> np.ndarray[Any, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 32, 128])
     parser.add_argument("--skip-peer", action="store_true")
     parser.add_argument("--many-launches", action="store_true", help="batch 1 from a graph as the others")

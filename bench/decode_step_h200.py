@@ -70,7 +70,7 @@ class Weights:
     @property
     def bytes(self) -> int:
         """That a token reads, without the cache."""
-        return sum(2 * w.numel() for layer in self.layers for w in layer) + 2 * self.embedding.numel()
+        return 2 * int(sum(w.numel() for layer in self.layers for w in layer) + self.embedding.numel())
 
 
 def _random(rows: int, columns: int) -> Tensor:
@@ -134,7 +134,7 @@ def _marks(clocks: Tensor) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="variants whose rung's name begins so, and the first")
     parser.add_argument("--marks", type=int, default=None, help="layer whose clocks are read")
     parser.add_argument("--results", type=Path, default=Path(os.environ.get("OUT", common.RESULTS)))
@@ -146,7 +146,8 @@ def main() -> None:
     variants = [v for i, v in enumerate(VARIANTS) if i == 0 or v[0].name.startswith(words.only)]
     if words.marks is not None:
         variants.append((SPECIALISED, {"TIMES": words.marks}))
-    found, expected = [], None
+    found: list[dict[str, Any]] = []
+    expected: Tensor | None = None
     for rung, macros in variants:
         try:
             one, logits = measure(weights, rung, macros)

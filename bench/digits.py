@@ -7,8 +7,8 @@ of them leaves.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import tempfile
 from pathlib import Path
 
@@ -23,6 +23,11 @@ LIBRARIES = {"default": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE"}
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--accuracies", action="store_true", help="print those of this process as JSON, write nothing")
+    if parser.parse_args().accuracies:
+        accuracies()
+        return
     started = machine()
     rows = [_row(name) for name in INSTRUCTIONS]
     publish("digits", rows, started)
@@ -64,4 +69,4 @@ def accuracies() -> None:
 
 
 if __name__ == "__main__":
-    accuracies() if "--accuracies" in sys.argv else main()
+    main()

@@ -15,12 +15,13 @@ import argparse
 import bisect
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import common
 import numpy as np
-from serving_h200 import BLOCK, HIGH, REQUESTS, SHAPE, requests
+from decode_h200 import SHAPE
+from serving_h200 import BLOCK, HIGH, REQUESTS, requests
 
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
@@ -54,19 +55,20 @@ class Decoding:
     def ms(self, sequences: int, tokens: int) -> float:
         bucket = BUCKETS[bisect.bisect_left(BUCKETS, sequences)]
         if bucket == 1:
-            return self._one
-        return float(np.interp(bucket, *self._at)) + self._by_token * max(0, tokens - sequences * PLACES)
+            return float(self._one)
+        return float(np.interp(bucket, *self._at) + self._by_token * max(0, tokens - sequences * PLACES))
 
 
 class Modelled:
     """A runner that computes nothing and adds up what a GPU would have taken."""
 
     context, vocabulary, block_size = int(SHAPE["context"]), int(SHAPE["vocabulary"]), BLOCK
-    adapters = 0
+    width = adapters = 0
+    verifies = False
 
     def __init__(self, *, running: int, steps: int, op_by_op: bool) -> None:
         self.blocks, self.steps, self.steps_alone = running * 2 * HIGH // BLOCK + 64, steps, steps
-        self.took: Counter[str] = Counter()
+        self.took: defaultdict[str, float] = defaultdict(float)  # milliseconds
         self.work: Counter[str] = Counter()
         self.own = 0.0  # processor seconds of this stand-in
         self._decoding, self._op_by_op = Decoding(), op_by_op
@@ -107,7 +109,7 @@ def predicted(policy: str, words: argparse.Namespace) -> tuple[float, str]:
 
     def now() -> float:
         host = (time.process_time() - start - runner.own) * 1e3 + runner.took["queueing"]
-        return (host * words.host + runner.took["decoding"] + runner.took["prompts"]) / 1e3
+        return float(host * words.host + runner.took["decoding"] + runner.took["prompts"]) / 1e3
 
     for each in asked:
         engine.submit(each)

@@ -8,6 +8,7 @@ none of our errors, is printed with its program and kept in bench/results/fuzz.j
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -52,8 +53,9 @@ def work(seed: int, count: int) -> None:
 
 def batch(seed: int) -> tuple[Counter[str], list[dict[str, object]]]:
     """One process's share: outcomes, and what was wrong."""
-    command = [sys.executable, __file__, "work", str(seed), str(BATCH)]
+    command = [sys.executable, __file__, "0", str(seed), "--batch", str(BATCH)]
     environment = os.environ | {"GRIDSTRIDE_CACHE": os.environ.get("GRIDSTRIDE_CACHE", "")}
+    code: int | str
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment, check=False)
         output, code = done.stdout, done.returncode
@@ -72,12 +74,16 @@ def batch(seed: int) -> tuple[Counter[str], list[dict[str, object]]]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["work"]:
-        work(int(sys.argv[2]), int(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("minutes", type=float, nargs="?", default=10.0)
+    parser.add_argument("seed", type=int, nargs="?", default=0, help="of the first program")
+    parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)  # of this process alone, which prints JSON
+    options = parser.parse_args()
+    if options.batch:
+        work(options.seed, options.batch)
         return
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10
-    seed = first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    counts, wrong, end = Counter[str](), [], time.monotonic() + 60 * minutes
+    minutes, seed, first = options.minutes, options.seed, options.seed
+    counts, wrong, end = Counter[str](), list[dict[str, object]](), time.monotonic() + 60 * minutes
     while time.monotonic() < end:
         new, found = batch(seed)
         counts, wrong, seed = counts + new, wrong + found, seed + BATCH

@@ -6,6 +6,7 @@ pinning costs.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,7 @@ def pinning(program: Path) -> tuple[dict[str, dict[str, float]], str]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     if shutil.which("nvcc") is None:
         print("error: host_copies.py needs nvcc and an NVIDIA GPU", file=sys.stderr)
         raise SystemExit(2)

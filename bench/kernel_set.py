@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import gridstride as gs
 from gridstride.device.choice import device as choose
 from gridstride.judge.cases.data import generate
-from gridstride.judge.execution.runnable import build
+from gridstride.judge.execution.runnable import Runnable, build
 from gridstride.judge.find import find
 from gridstride.judge.problem import Case as Data
 
@@ -62,25 +62,29 @@ def put(values: Any) -> Any:
 
 
 # -- the ladders ------------------------------------------------------------------------------------------------------
-def ladder(problem: str, sizes: dict[str, int], *, number: str | None = None) -> Iterator[Case]:
+def ladder(problem: str, sizes: Mapping[str, int], *, number: str | None = None) -> Iterator[Case]:
     """All rungs of a problem at one size; `arguments` draws its data anew for each."""
     folder = find(problem)
     for file in folder.rungs():
         if number is not None and not file.name.startswith(number):
             continue
-        runnable = cache(lambda file=file: build(folder.problem, file, choose()))
+        runnable = cache(partial(lambda file: build(folder.problem, file, choose()), file))
         launch = file.launch or folder.problem.launch
         assert launch is not None
         shape = launch.shape({**sizes, "SMS": SMS})
         label = "x".join(str(v) for v in dict.fromkeys(sizes.values()))
         yield Case(
             f"{problem}/{file.name}/{label}", shape.grid, shape.block, lambda: _drawn(folder.problem, sizes),
-            lambda runnable=runnable: runnable().kernel, shape.shared,
+            partial(_kernel, runnable), shape.shared,
         )  # fmt: skip
 
 
-def _drawn(problem: Any, sizes: dict[str, int]) -> tuple[Any, ...]:
-    values = generate(problem, Data(sizes, "normal", 1))
+def _kernel(runnable: Callable[[], Runnable]) -> Any:
+    return runnable().kernel
+
+
+def _drawn(problem: Any, sizes: Mapping[str, int]) -> tuple[Any, ...]:
+    values = generate(problem, Data(dict(sizes), "normal", 1))
     found = []
     for p in problem.parameters:
         if p.role == "scalar":

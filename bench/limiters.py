@@ -8,6 +8,7 @@ The kernels are bench/kernels/limited.cu, the limiter is what `gridstride explai
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -94,16 +95,16 @@ WAITS = ("latency", "barriers", "atomics", "launch")
 UNITS_SHOWN = {"lsu data": "L1 and shared"}
 
 
-def main(words: list[str]) -> int:
-    match words:
-        case ["measure", folder]:
-            return measure(Path(folder))
-        case [folder]:
-            with gs.use(gs.VirtualGPU("h200", workers=1)):
-                return compare(Path(folder))
-    print(__doc__)
-    return 2
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", nargs="?", choices=("measure",), help="without it: predict and compare")
+    parser.add_argument("folder", type=Path, help="of what ncu measured")
+    options = parser.parse_args()
+    if options.command == "measure":
+        return measure(options.folder)
+    with gs.use(gs.VirtualGPU("h200", workers=1)):
+        return compare(options.folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

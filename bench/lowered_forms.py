@@ -8,6 +8,7 @@ its whole name, while one of the tests named for it ran.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -47,7 +48,9 @@ def lowered(processes: str) -> dict[str, set[str]]:
 
 
 def main() -> None:
-    seen = lowered(sys.argv[1] if len(sys.argv) > 1 else "2")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("processes", type=int, nargs="?", default=2, help="of pytest")
+    seen = lowered(str(parser.parse_args().processes))
     anywhere = set().union(*seen.values()) if seen else set()
     counts, without = Counter[str](), Counter[str]()
     types: dict[str, bool] = {}

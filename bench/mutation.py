@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -207,23 +207,16 @@ def instructions(runnable: Runnable) -> list[str]:
 def plain_findings(ladder: Ladder, runnable: Runnable) -> list[str]:
     """The kinds of what is wrong without counting and sanitizer, on the judge's own cases; none where it never ends."""
     plain = Plain(runnable.kernel, runnable.launch, runnable.device)
-    with patch.object(engine, "_machine", quick_machine):
+    with patch.object(engine, "compile_object", partial(engine.compile_object, effort="quick")):
         kinds = sorted({f.kind for f in verify(ladder.problem, plain, ladder.cases()).findings})
     return [] if "timeout" in kinds else kinds
-
-
-def quick_machine() -> Any:
-    """Code generation at LLVM's level 0: the same results from slower code, in a third of the time."""
-    name, features = engine.host()
-    target = engine._llvm().Target.from_default_triple()
-    return target.create_target_machine(cpu=name, features=features, opt=0, reloc="default", jit=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Plain(Runnable):
     """A kernel that is run on the plain build, where the judge would observe it; nobody is looked for to blame."""
 
-    def observe(self, case: Case, arguments: Sequence[Any]) -> None:
+    def observe(self, case: Case, arguments: Sequence[Any], order: object = None) -> None:
         self.run(case, arguments)
 
     def blame(self, *_: Any) -> None:
@@ -247,7 +240,7 @@ def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: Kerne
 
 def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndarray]:
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
-    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offset=case.offset)
+    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offsets=case.offsets)
     buffers.fill(0)
     run = runnable.observe(case, buffers.arguments)
     if run is not None and run.findings:

@@ -137,7 +137,7 @@ def share_kept(v: Values, found: Tensor) -> float:
     scaled = (found.double() / x - v["scale"]).abs()[there & (v["x"] != 0)]
     share, wanted = there.double().mean().item(), 1 - v["drop"] / 2**32
     noise = 5 * (wanted * (1 - wanted) / max(1, found.numel())) ** 0.5
-    return max(scaled.max().item() if scaled.numel() else 0.0, max(0.0, abs(share - wanted) - noise))
+    return float(max(scaled.max() if scaled.numel() else 0.0, 0.0, abs(share - wanted) - noise))
 
 
 def words_of(keys: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ def unordered(v: Values, found: Tensor) -> float:
         got, expected = found, v["keys"].view(torch.int32).sort().values
     else:
         got, expected = words_of(found), words_of(v["keys"]).sort().values
-    return (got != expected).double().mean().item()
+    return float((got != expected).double().mean())
 
 
 def softmax_backward(v: Values) -> dict[str, Tensor]:
@@ -494,13 +494,16 @@ def sdpa_backward(backend: str) -> Call:
 
     def call(v: Values) -> Tensor:
         if backend not in v:
-            given = [x.detach().requires_grad_() for x in (v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None])]
+            leaves = [x.detach().requires_grad_() for x in (v["q"].flatten(0, 1)[None], v["k"][None], v["v"][None])]
+            q, k, value = leaves
             grouped, causal = v["q"].shape[1] > 1, v["past"] == 0
             with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
-                out = F.scaled_dot_product_attention(*given, is_causal=causal, scale=v["scale"], enable_gqa=grouped)
-            v[backend] = out, given
-        out, given = v[backend]
-        v["gradients"] = torch.autograd.grad(out, given, v["dout"].view_as(out), retain_graph=True)
+                out = F.scaled_dot_product_attention(
+                    q, k, value, is_causal=causal, scale=v["scale"], enable_gqa=grouped
+                )
+            v[backend] = out, leaves
+        out, leaves = v[backend]
+        v["gradients"] = torch.autograd.grad(out, leaves, v["dout"].view_as(out), retain_graph=True)
         return v["gradients"][1]
 
     return call

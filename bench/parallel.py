@@ -7,6 +7,7 @@ whatever the number of GPUs, without torch.compile.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -46,6 +47,13 @@ if TINY:
 def main() -> None:
     import torch
 
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rank", type=Path, metavar="FILE", help=argparse.SUPPRESS)  # of one process of several
+    options = parser.parse_args()
+    if options.rank:
+        rank(options.rank)
+        return
+
     if torch.cuda.device_count() < 2 and not TINY:
         print("fewer than two GPUs here: nothing is measured (bench/results/parallel_h200.json has two H200s' figures)")
         return
@@ -68,9 +76,9 @@ def launched(world: int) -> dict[str, dict[str, Any]]:
         processes.launch([sys.executable, __file__, "--rank", str(out)], world, say=print, restarts=0)
     except Exception as error:
         print(f"{world} processes: {error}", flush=True)
-    found = json.loads(out.read_text()) if out.exists() else {}
+    found: dict[str, dict[str, Any]] = json.loads(out.read_text()) if out.exists() else {}
     out.unlink(missing_ok=True)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def compared(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -226,7 +234,4 @@ def trained() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--rank"]:
-        rank(Path(sys.argv[2]))
-    else:
-        main()
+    main()

@@ -17,6 +17,7 @@ import copy
 import statistics
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +167,10 @@ def measured(words: argparse.Namespace) -> Iterator[tuple[str, Any]]:
     yield "logits_apart", logits_apart(models, prompt[:, :LENGTH])
     for its, _ in models.values():
         its.eval()
-    yield "prompt", in_turn({n: lambda call=call: prompt_pass(call, prompt) for n, (_, call) in models.items()}, ROUNDS)
+    yield "prompt", in_turn({n: partial(prompt_pass, call, prompt) for n, (_, call) in models.items()}, ROUNDS)
     tokens = torch.randint(0, shape["vocab_size"], (BATCH, LENGTH), device="cuda")
     runs = {name: Training(its, call) for name, (its, call) in models.items()}
-    yield "training", in_turn({name: lambda run=run: run.step(tokens) for name, run in runs.items()}, ROUNDS)
+    yield "training", in_turn({name: partial(run.step, tokens) for name, run in runs.items()}, ROUNDS)
     del models, runs
     yield "losses", learned(shape, "cuda", words.steps, (BATCH, LENGTH))
 

@@ -103,7 +103,7 @@ def median_ms(streams: Sequence[torch.cuda.Stream], work: Work, samples: int, be
         with torch.cuda.stream(lead):
             end.record(lead)
         synchronize()
-        times.append(start.elapsed_time(end))
+        times.append(float(start.elapsed_time(end)))
     return statistics.median(times[1:])  # the first warms up
 
 

@@ -154,6 +154,7 @@ def on_hardware(ladder: Ladder, file: KernelFile) -> tuple[Finding, ...]:
     try:
         if file.filename.endswith(".py"):
             ladder.build(file)
+            assert ladder.sandbox is not None, "a ladder has one once it has built a Python kernel"
             runnable = ladder.sandbox.on(gpu, file)
         else:
             runnable = build(ladder.problem, file, gpu)

@@ -1,8 +1,7 @@
 """Predicted times against measured ones: kernels with one limiter, and all rungs of the ladders at several sizes.
 
 python bench/prediction.py measure FILE [--seconds S]     # on a machine with a GPU: times, registers, occupancy
-python bench/prediction.py count TIMES FILE               # anywhere: what the virtual GPU counts for the same launches
-python bench/prediction.py fit FILE                       # the constants that fit one half best
+python bench/prediction.py fit                            # the constants that fit one half best
 python bench/prediction.py                                # predicts all, compares, writes results/prediction_h200.json
 python bench/prediction.py blind                          # predicts kernels never timed: results/prediction_blind.json
 python bench/prediction.py blind-measure FILE             # times those on a GPU
@@ -11,6 +10,7 @@ python bench/prediction.py blind-compare FILE             # what was predicted a
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
@@ -68,13 +68,13 @@ def measure(out: Path, seconds: float, ladders: bool = True) -> int:
     save()
     for problem in LARGE if ladders else ():
         for sizes in LARGE[problem]:
-            sets = None
+            buffers: list[tuple[Any, ...]] | None = None
             for case in ladder(problem, sizes):
                 if time.monotonic() > end:
                     continue
                 try:
-                    sets = sets or _sets(case)
-                    found["ladders"][case.name] = timed(case.kernel(), case.grid, case.block, case.shared, sets)
+                    buffers = buffers or _sets(case)
+                    found["ladders"][case.name] = timed(case.kernel(), case.grid, case.block, case.shared, buffers)
                     print(case.name, found["ladders"][case.name], flush=True)
                 except Exception as error:
                     print("failed", case.name, repr(error)[:300], flush=True)
@@ -136,7 +136,9 @@ def _loaded(kernel: Any, device: Any) -> Any:
 def _most_blocks(loaded: Any, threads: int, shared: int) -> int:
     from gridstride.device.physical.driver import bindings, check
 
-    with gs.device().current():
+    device = gs.device()
+    assert isinstance(device, gs.PhysicalGPU)
+    with device.current():
         answer = bindings().cuOccupancyMaxActiveBlocksPerMultiprocessor(loaded._function, threads, shared)
     return int(check(answer, "occupancy"))
 
@@ -261,9 +263,9 @@ def fit(times: Path) -> int:
     def error(constants: dict[str, float]) -> float:
         def ms(model: Any, grid: Any, counters: Any) -> float:
             chip = replace(model.chip, prediction={**model.chip.prediction, **constants})
-            return predict(counters, model._shape(grid), chip).ms
+            return float(predict(counters, model._shape(grid), chip).ms)
 
-        return statistics.mean(abs(ms(*each) / time_ - 1) for each, time_ in known)
+        return float(statistics.mean(abs(ms(*each) / time_ - 1) for each, time_ in known))
 
     best = {name: known[0][0][0].chip.prediction[name] for name in FREE}
     for _ in range(3):
@@ -360,25 +362,35 @@ def compare_blind(times: Path) -> int:
     return 0
 
 
-def main(words: list[str]) -> int:
-    if words[:1] == ["measure"]:
-        return measure(Path(words[1]), float(words[3]) if len(words) > 3 else 120.0, "--no-ladders" not in words)
-    if words == ["blind"]:
-        with gs.use(gs.VirtualGPU(workers=2)):
+def main() -> int:
+    options = _options()
+    match options.command:
+        case "measure":
+            return measure(options.file, options.seconds, options.ladders)
+        case "blind-measure":
+            return measure_blind(options.file)
+        case "blind-compare":
+            return compare_blind(options.file)
+    with gs.use(gs.VirtualGPU(workers=2)):
+        if options.command == "blind":
             return predict_blind()
-    if words[:1] == ["blind-measure"]:
-        return measure_blind(Path(words[1]))
-    if words[:1] == ["blind-compare"]:
-        return compare_blind(Path(words[1]))
-    if not words:
-        with gs.use(gs.VirtualGPU(workers=2)):
-            return compare(RESULTS / "times_h200.json")
-    if words == ["fit"]:
-        with gs.use(gs.VirtualGPU(workers=2)):
-            return fit(RESULTS / "times_h200.json")
-    print(__doc__)
-    return 2
+        return (fit if options.command == "fit" else compare)(RESULTS / "times_h200.json")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help="without one: predict and compare")
+    measuring = commands.add_parser("measure", help="time kernels on a GPU")
+    measuring.add_argument("--seconds", type=float, default=120.0, help="for everything")
+    measuring.add_argument("--no-ladders", dest="ladders", action="store_false", help="kernels with one limiter only")
+    commands.add_parser("fit", help="find the constants that fit best")
+    commands.add_parser("blind", help="predict kernels that were never timed")
+    timing = commands.add_parser("blind-measure", help="time those on a GPU")
+    comparing = commands.add_parser("blind-compare", help="predicted against measured")
+    for command in (measuring, timing, comparing):
+        command.add_argument("file", type=Path)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -6,6 +6,7 @@ python bench/ptxas_forms.py compare    # the virtual GPU against the fixture, an
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -82,4 +83,6 @@ def compare() -> None:
 
 
 if __name__ == "__main__":
-    {"record": record, "compare": compare}[sys.argv[1]]()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("record", "compare"), default="compare")
+    {"record": record, "compare": compare}[parser.parse_args().what]()

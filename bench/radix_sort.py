@@ -8,6 +8,7 @@ figures may take.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def counted(bits: str, how: str) -> dict[str, float]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     runs = {name: counted(*arguments) for name, arguments in RUNS.items()}
     for name, run in runs.items():
         print(f"{name:8} {run['launches']:3} launches, written {run['written']:.2f} times the array")

@@ -21,15 +21,15 @@ from common import ROOT
 sys.path.insert(0, str(ROOT / "src"))
 sys.path.insert(0, str(ROOT / "tests/workbench"))
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 from served import up
 
 from gridstride.course.content import day
 
 IMAGES = ROOT / "docs/images"
 PASSED = (1, 3, 4)
-WIDE = {"width": 1180, "height": 1060}
-PHONE = {"width": 390, "height": 844}
+WIDE = ViewportSize(width=1180, height=1060)
+PHONE = ViewportSize(width=390, height=844)
 SAID = ("12", "4")
 """What the learner says to the first questions of day 5."""
 
@@ -105,7 +105,7 @@ def side_by_side(page: Any, shots: list[bytes]) -> bytes:
     images = "".join(f'<img src="data:image/png;base64,{base64.b64encode(each).decode()}">' for each in shots)
     page.set_content(f'<body style="margin:0;display:flex;gap:24px;background:#fff">{images}</body>')
     page.wait_for_timeout(300)
-    return page.screenshot()
+    return bytes(page.screenshot())
 
 
 def main() -> None:

@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from common import ROOT, Row, machine, publish
 
 TARGET = 5.0  # seconds
-SIZES: dict[str, dict[str, int]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "default": {},
     "larger": {"width": 384, "layers": 6, "heads": 6, "kv_heads": 6, "hidden": 1024},
 }
 
 
-def write_model(folder: Path, sizes: dict[str, int]) -> int:
+def write_model(folder: Path, sizes: dict[str, Any]) -> int:
     """A model of the default configuration with random weights; how many they are."""
     from gridstride.models.decoder import Decoder
     from gridstride.models.huggingface import folder as folders

@@ -9,6 +9,7 @@ runner that computes nothing stands in.
 
 from __future__ import annotations
 
+import argparse
 import random
 import statistics
 import sys
@@ -94,9 +95,12 @@ class Nothing:
     """A runner that computes nothing: what is left is the engine."""
 
     context, vocabulary = 2048, MODEL.vocabulary
+    width = adapters = 0
+    verifies = False
 
     def __init__(self, *, block_size: int, steps: int = 1) -> None:
-        self.block_size, self.blocks, self.steps = block_size, 600_000 // block_size, steps
+        self.block_size, self.blocks = block_size, 600_000 // block_size
+        self.steps = self.steps_alone = steps
 
     def execute(self, batch: Batch) -> Sampled:
         rows = len(batch.draws)
@@ -196,11 +200,13 @@ def host_rows() -> Iterator[Row]:
         )
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("requests", type=int, nargs="?", default=96)
+    requests = parser.parse_args().requests
     started: dict[str, Any] = machine()
-    rows = [*host_rows(), *waste_rows(), *policy_rows(int(words[0]) if words else 96)]
-    publish("serving_cpu", rows, started)
+    publish("serving_cpu", [*host_rows(), *waste_rows(), *policy_rows(requests)], started)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

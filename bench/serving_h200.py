@@ -16,7 +16,7 @@ import os
 import sys
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +50,7 @@ class Watched(CudaRunner):
 
     def watch(self) -> None:
         """Forget what was noted."""
-        self.host: Counter[str] = Counter()
+        self.host: defaultdict[str, float] = defaultdict(float)  # seconds
         self.work: Counter[str] = Counter()
         self._spans: list[tuple[str, Any, Any]] = []
 
@@ -60,7 +60,7 @@ class Watched(CudaRunner):
 
     def gpu(self) -> dict[str, float]:
         """Seconds by kind of work, once all has ended."""
-        found: Counter[str] = Counter()
+        found: defaultdict[str, float] = defaultdict(float)
         for name, start, end in self._spans:
             found[name] += start.elapsed_time(end) / 1e3
         return dict(found)
@@ -91,13 +91,13 @@ class Watched(CudaRunner):
 
 
 @contextmanager
-def clocked(seconds: Counter[str], name: str) -> Iterator[None]:
+def clocked(seconds: defaultdict[str, float], name: str) -> Iterator[None]:
     start = time.perf_counter()
     yield
-    seconds[name] += time.perf_counter() - start  # type: ignore[assignment]
+    seconds[name] += time.perf_counter() - start
 
 
-def noting(seconds: Counter[str], name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+def noting(seconds: defaultdict[str, float], name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     def noted(*args: Any, **options: Any) -> Any:
         with clocked(seconds, name):
             return call(*args, **options)

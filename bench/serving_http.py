@@ -40,7 +40,8 @@ class Nothing:
 
     steps = steps_alone = STEPS
     blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
-    adapters = 0
+    width = adapters = 0
+    verifies = False
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

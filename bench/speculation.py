@@ -13,6 +13,7 @@ two models of one kind may be: the ratio belongs to that share of right guesses,
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import time
@@ -162,11 +163,14 @@ def rows(repeats: int) -> Iterator[Row]:
             print(f"{case.name}, {sequences} at a time: done", file=sys.stderr, flush=True)
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repeats", type=int, nargs="?", default=5)
+    repeats = parser.parse_args().repeats
     started: dict[str, Any] = machine()
     torch.set_num_threads(1)
-    publish("speculation", list(rows(int(words[0]) if words else 5)), started)
+    publish("speculation", list(rows(repeats)), started)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

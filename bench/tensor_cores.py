@@ -10,6 +10,7 @@ fragments are made again from the name.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from pathlib import Path
@@ -40,7 +41,7 @@ def record(path: Path) -> None:
             except gs.DeviceError as error:
                 print(f"{case.name}: {error}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, **results)
+    np.savez_compressed(path, **results)  # type: ignore[arg-type]  # its allow_pickle is no name of a case
     print(f"{len(results)} cases, {path.stat().st_size} bytes")
 
 
@@ -80,16 +81,17 @@ def speed(n: int = 1024) -> None:
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    match words:
-        case ["record", path]:
-            record(Path(path))
-        case ["compare"] | ["compare", _]:
-            sys.exit(compare(Path(words[1]) if len(words) > 1 else FIXTURE) > 0)
-        case ["speed"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("record", "compare", "speed"), default="compare")
+    parser.add_argument("recording", type=Path, nargs="?", default=FIXTURE)
+    options = parser.parse_args()
+    match options.what:
+        case "record":
+            record(options.recording)
+        case "compare":
+            sys.exit(compare(options.recording) > 0)
+        case "speed":
             speed()
-        case _:
-            print(__doc__)
 
 
 if __name__ == "__main__":

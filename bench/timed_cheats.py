@@ -8,6 +8,7 @@ module loaded anew can be seen.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -59,7 +60,9 @@ def measured(timer: Timer, problem: Problem, device: Any, file: KernelFile) -> d
 
 def main() -> None:
     """Everything, in words and as JSON; what fails is a line of its own."""
-    physical = "--virtual" not in sys.argv
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--virtual", action="store_true", help="on the virtual GPU, to try this script without a GPU")
+    physical = not parser.parse_args().virtual
     device: Any = gs.PhysicalGPU(0) if physical else gs.VirtualGPU()
     found: dict[str, Any] = {}
     parts = [timed(device, 1 << 24 if physical else 1 << 21)]

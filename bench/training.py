@@ -6,6 +6,7 @@ figures go to train_cpu.json; with --gpu the preset gpu-100m on a GPU, two and a
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -17,10 +18,11 @@ from typing import Any
 import common
 
 
-def main(words: list[str]) -> None:
-    gpu = "--gpu" in words
-    words = [word for word in words if word != "--gpu"]
-    preset = ["--config", "gpu-100m"] if gpu else ["--set", "run.device=cpu"]
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", action="store_true", help="the preset gpu-100m on a GPU")
+    options, words = parser.parse_known_args()  # what it does not know is for gridstride train
+    preset = ["--config", "gpu-100m"] if options.gpu else ["--set", "run.device=cpu"]
     started = common.machine()
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "gridstride", "train", *preset, "--json", *words]
@@ -31,7 +33,7 @@ def main(words: list[str]) -> None:
             sys.exit(f"training failed: {done.stdout}")
         found = figures(Path(folder) / "bench")
     target = Path(os.environ.get("OUT") or common.RESULTS)
-    path = common.save("train_h200" if gpu else "train_cpu", found, started=started, folder=target)
+    path = common.save("train_h200" if options.gpu else "train_cpu", found, started=started, folder=target)
     print(said(found))
     print(f"all figures in {path}")
 
@@ -60,4 +62,4 @@ def said(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,8 +6,8 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
-def softmax(x_ptr, out_ptr, columns, stride, BLOCK: tl.constexpr):
+@triton.jit  # type: ignore[untyped-decorator]
+def softmax(x_ptr, out_ptr, columns, stride, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * stride + i, mask=i < columns, other=-float("inf"))
     e = tl.exp(x - tl.max(x, axis=0))

@@ -8,6 +8,7 @@ are in the JSON.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import sys
 import tempfile
@@ -93,7 +94,8 @@ def sgemm(cores: int, *, n: int = SGEMM, repeats: int = 25) -> Times:
 
 
 def sgemm_rows() -> list[Row]:
-    one, two, pocl, missing = Times((), ()), Times((), ()), {}, ""
+    one, two, missing = Times((), ()), Times((), ()), ""
+    pocl: dict[str, Times] = {}
     for _ in range(ROUNDS):
         one += sgemm(1)
         if len(CORES) > 1:
@@ -394,17 +396,19 @@ ROWS = {
 }  # fmt: skip
 
 
-def main(wanted: list[str]) -> None:
-    unknown = [name for name in wanted if name not in ROWS]
-    if unknown:
-        raise SystemExit(f"no row is called {unknown[0]!r}; there are: {', '.join(ROWS)}")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; all unless given")
+    names = parser.parse_args().rows
+    if unknown := [name for name in names if name not in ROWS]:
+        parser.error(f"no row is called {unknown[0]!r}; there are: {', '.join(ROWS)}")
     started = machine()
     rows: list[Row] = []
-    for name in wanted or ROWS:
+    for name in names or ROWS:
         print(f"measuring {name} …", file=sys.stderr)
         rows += ROWS[name]()
     publish("virtual_gpu", rows, started)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,6 +6,7 @@ and the two results are compared: equal to the bit where the kernel says so, els
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -44,16 +45,19 @@ def compared(case: Case) -> str:
     return f"{'WRONG: ' if case.exact else ''}{(ours != theirs).sum()} of {ours.size} differ, at most {apart:.1e}"
 
 
-def main(wanted: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of cases; all unless given")
+    names = parser.parse_args().names
     wrong = 0
     for room, cases in ROOMS.items():
         for case in cases.CASES:
-            if not wanted or case.name in wanted:
-                said = compared(case)
-                wrong += said.startswith("WRONG")
-                print(f"{room:11} {case.name:24} {said}", flush=True)
+            if not names or case.name in names:
+                outcome = compared(case)
+                wrong += outcome.startswith("WRONG")
+                print(f"{room:11} {case.name:24} {outcome}", flush=True)
     return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -8,8 +8,8 @@ compilers, the runtime and the device to life. What is in $GRIDSTRIDE_CACHE deci
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +37,7 @@ STARTED = time.process_time()
 import numpy as np  # noqa: E402
 
 import gridstride as gs  # noqa: E402
-from gridstride.compiler.nvrtc import compile_cuda  # noqa: E402
+from gridstride.compiler.cuda import compile_cuda  # noqa: E402
 from gridstride.virtual.launch import linking  # noqa: E402
 from gridstride.virtual.lowering import kernel  # noqa: E402
 from gridstride.virtual.machine import engine  # noqa: E402
@@ -87,4 +87,7 @@ def check(out: np.ndarray, log_sum: np.ndarray, *inputs: np.ndarray) -> None:
     np.testing.assert_allclose(out, weights / weights.sum(-1, keepdims=True) @ v, rtol=1e-3, atol=1e-4)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("when", choices=("first", "later"))
+    main(parser.parse_args().when)

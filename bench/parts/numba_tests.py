@@ -6,16 +6,21 @@ that has begun and not ended is the one that the process ended in.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
+import traceback
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-MODULE, FILE = sys.argv[1], Path(sys.argv[2])
-
+_parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+_parser.add_argument("module")
+_parser.add_argument("file", type=Path)
+_options = _parser.parse_args()
+MODULE, FILE = _options.module, _options.file
 
 AGAIN = 75
 STICKY = ("CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_", "CUDA_ERROR_ASSERT", "CUDA_ERROR_MISALIGNED_ADDRESS")
@@ -31,6 +36,9 @@ class Recorder(unittest.TestResult):
         words = {"test": test.id(), "outcome": outcome, "reason": reason, "seconds": round(time.time() - self.began, 2)}
         with FILE.open("a") as file:
             file.write(json.dumps(words) + "\n")
+
+    def described(self, err: Any) -> str:
+        return "".join(traceback.format_exception(*err))
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
         super().startTest(test)
@@ -54,7 +62,7 @@ class Recorder(unittest.TestResult):
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
         self.bad = True
         self.broken = any(name in str(err[1]) for name in STICKY)
-        self.write(test, "failed", self._exc_info_to_string(err, test))
+        self.write(test, "failed", self.described(err))
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         if err[0].__name__ == "Skipped":  # pytest's, by which the project runs its tests
@@ -62,7 +70,7 @@ class Recorder(unittest.TestResult):
             return
         self.bad, self.began = True, getattr(self, "began", time.time())
         self.broken = any(name in str(err[1]) for name in STICKY)
-        self.write(test, "failed", self._exc_info_to_string(err, test))
+        self.write(test, "failed", self.described(err))
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
         super().stopTest(test)

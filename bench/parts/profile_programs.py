@@ -5,8 +5,8 @@ Each leaves FOLDER/NAME.json.gz, the trace of a few steps. The tests of the prof
 
 from __future__ import annotations
 
+import argparse
 import gzip
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _STEPS = 3
 Step = Callable[[], object]
 
 
-class Slow(Dataset):  # type: ignore[type-arg]
+class Slow(Dataset):  # type: ignore[misc]  # PyTorch's classes count as Any
     """Samples that take two milliseconds each to make."""
 
     def __len__(self) -> int:
@@ -131,10 +131,10 @@ def record(make: Callable[[], Step], path: Path) -> float:
     return seconds
 
 
-def main(folder: str) -> None:
+def main(folder: Path) -> None:
     """Record all; one that fails is named and does not stop the others."""
     for make in PROGRAMS:
-        path = Path(folder) / f"{make.__name__}.json.gz"
+        path = folder / f"{make.__name__}.json.gz"
         try:
             seconds = record(make, path)
             print(f"{make.__name__}: {1e3 * seconds:.2f} ms, {path.stat().st_size / 1e3:.0f} kB", flush=True)
@@ -144,4 +144,6 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    main(parser.parse_args().folder)

@@ -5,6 +5,7 @@ The environment says how many threads there are and how they wait, or leaves tha
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -74,4 +75,8 @@ def rate(step: Callable[[], int], seconds: float) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"train": training, "decode": decoding}[sys.argv[1]](float(sys.argv[2]))))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("train", "decode"))
+    parser.add_argument("seconds", type=float)
+    options = parser.parse_args()
+    print(json.dumps({"train": training, "decode": decoding}[options.kind](options.seconds)))

@@ -5,11 +5,15 @@ Runs in the peers' environment, which has no GridStride. N is small: the simulat
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import time
 
+_parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+for _name in ("n", "repeats", "seed"):
+    _parser.add_argument(_name, type=int)
+OPTIONS = _parser.parse_args()  # before the imports, which are there in the peers' environment only
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before the import
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
@@ -50,4 +54,5 @@ def main(n: int, repeats: int, seed: int) -> None:
     print(json.dumps({"peer": name, "seconds": seconds, "cpu_seconds": cpu_seconds}))
 
 
-main(*map(int, sys.argv[1:4]))
+if __name__ == "__main__":
+    main(OPTIONS.n, OPTIONS.repeats, OPTIONS.seed)

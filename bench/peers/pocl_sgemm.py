@@ -5,12 +5,16 @@ Runs in the peers' environment, which has no GridStride.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
-import sys
 import time
 
+_parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+for _name in ("n", "repeats", "seed"):
+    _parser.add_argument(_name, type=int)
+OPTIONS = _parser.parse_args()  # before the imports, which are there in the peers' environment only
 CORE = min(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {CORE})  # before PoCL starts its threads, which inherit it
 os.environ["POCL_MAX_PTHREAD_COUNT"] = os.environ["POCL_CPU_MAX_CU_COUNT"] = "1"
@@ -69,4 +73,5 @@ def measure(platform: cl.Platform, n: int, repeats: int, seed: int) -> dict[str,
     return {"peer": version[0] if version else platform.version, "seconds": seconds[2:], "cpu_seconds": cpu_seconds[2:]}
 
 
-main(*map(int, sys.argv[1:4]))
+if __name__ == "__main__":
+    main(OPTIONS.n, OPTIONS.repeats, OPTIONS.seed)

@@ -6,13 +6,19 @@ from $PYTHONPATH; "interpreter" runs the same functions under TRITON_INTERPRET=1
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
-WHERE = sys.argv[1]
+_parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+_parser.add_argument("where", choices=("gridstride", "interpreter"))
+for _name in ("n", "repeats", "seed"):
+    _parser.add_argument(_name, type=int)
+OPTIONS = _parser.parse_args()
+WHERE = OPTIONS.where
 os.environ["TRITON_INTERPRET"] = str(int(WHERE == "interpreter"))  # before the import
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
@@ -24,7 +30,7 @@ TILE = {"BM": 64, "BN": 64, "BK": 32}
 COLUMNS = 1024
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def matmul(a_ptr, b_ptr, c_ptr, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # type: ignore[no-untyped-def]
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -37,7 +43,7 @@ def matmul(a_ptr, b_ptr, c_ptr, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.co
     tl.store(c_ptr + m[:, None] * N + n[None, :], total)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * columns + i, mask=i < columns, other=-float("inf"))
@@ -45,32 +51,34 @@ def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):  # type: ignore[no-un
     tl.store(out_ptr + row * columns + i, e / tl.sum(e, axis=0), mask=i < columns)
 
 
-SIGNATURES = {"matmul": "*fp32:16, *fp32:16, *fp32:16, i32:16", "softmax": "*fp32:16, *fp32:16, i32"}
+SIGNATURES: dict[str, str] = {"matmul": "*fp32:16, *fp32:16, *fp32:16, i32:16", "softmax": "*fp32:16, *fp32:16, i32"}
 Launch = Callable[..., None]
+Place = Callable[[np.ndarray], Any]
+"""An array to where a kernel takes it from; what it gives has `numpy()`."""
 
 
-def interpreted(kernel: Launch, grid: tuple[int, ...], constants: dict[str, int]) -> tuple[Launch, Callable]:
+def interpreted(kernel: Any, grid: tuple[int, ...], constants: dict[str, int]) -> tuple[Launch, Place]:
     import torch
 
     torch.set_num_threads(1)
     return (lambda *args: kernel[grid](*args, **constants)), torch.from_numpy
 
 
-def compiled(kernel: Launch, grid: tuple[int, ...], constants: dict[str, int]) -> tuple[Launch, Callable]:
+def compiled(kernel: Any, grid: tuple[int, ...], constants: dict[str, int]) -> tuple[Launch, Place]:
     import gridstride as gs
 
     name = kernel.__name__
     return gs.triton(kernel, signature=SIGNATURES[name], constants=constants)[name][grid], gs.to_device
 
 
-def timed(kernel: Launch, grid: tuple[int, ...], constants: dict[str, int], *args: object) -> tuple[list, list]:
+def timed(kernel: Any, grid: tuple[int, ...], constants: dict[str, int], *args: Any) -> tuple[list[float], list[float]]:
     """Seconds on the clock and on the processor of each launch but the first; the last array holds the result."""
     make = interpreted if WHERE == "interpreter" else compiled
     launch, place = make(kernel, grid, constants)
     placed = [place(each) if isinstance(each, np.ndarray) else each for each in args]
     launch(*placed)
     seconds, cpu_seconds = [], []
-    for _ in range(int(sys.argv[3])):
+    for _ in range(OPTIONS.repeats):
         start, cpu = time.perf_counter(), time.process_time()
         launch(*placed)
         seconds.append(time.perf_counter() - start)
@@ -106,4 +114,5 @@ def main(n: int, seed: int) -> None:
     print(json.dumps({"peer": f"Triton {triton.__version__}", "kernels": found}))
 
 
-main(int(sys.argv[2]), int(sys.argv[4]))
+if __name__ == "__main__":
+    main(OPTIONS.n, OPTIONS.seed)

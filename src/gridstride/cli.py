@@ -22,7 +22,7 @@ with interrupts_end_at_once():
     import typer
 
     from gridstride.commands.course import course_words
-    from gridstride.commands.options import program_options, stack_options
+    from gridstride.commands.options import profile_options, program_options, stack_options
     from gridstride.commands.options.shared_options import FAILED, INTERRUPTED, WRONG_USE, Json, call
 
 _START = "Try:  gridstride climb matmul"
@@ -200,47 +200,7 @@ def chips(as_json: Json = False) -> int:
     return call("chips", as_json=as_json)
 
 
-@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
-def profile(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCRIPT.py [ARGS]… | PROG.cu [ARGS]… | TRACE.json[.gz]", help="A program, or its trace."
-        ),
-    ],
-    module: Annotated[bool, typer.Option("-m", help="SCRIPT is a module's name, as with `python -m`.")] = False,
-    after: Annotated[
-        float, typer.Option("--after", metavar="S", help="Begin to record S seconds after the program's start.")
-    ] = 0.0,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Record S seconds of its loop, then stop the program.")
-    ] = 3.0,
-    trace: Annotated[
-        str | None, typer.Option("--trace", metavar="FILE.json", help="Keep the Chrome trace; .json.gz packs it.")
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="FILE.html", help="Write it all as one offline page.")
-    ] = None,
-    chip: Annotated[
-        str | None, typer.Option("--chip", metavar="CHIP", help="Of PROG.cu: which GPU its times are modelled for.")
-    ] = None,
-    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Of PROG.cu: how many GPUs it sees, 1 to 16.")] = 1,
-    memory: Annotated[
-        str | None, typer.Option("--memory", metavar="SIZE", help="Of PROG.cu: what a GPU has of it, 64MiB say.")
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Say where the time of a PyTorch or a CUDA program goes.
-
-    A Python program is run under the PyTorch profiler, on a GPU or a CPU. Data loading, launch gaps, kernels, copies,
-    Python: every microsecond belongs to one of them; then what to change, and what that would win at most. A CUDA
-    program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
-    """
-    options = {
-        "trace": trace, "report": report, "after": after, "seconds": seconds, "module": module, "chip": chip,
-        "gpus": gpus, "memory": memory,
-    }  # fmt: skip
-    return call("profile", words, **options, as_json=as_json)
+profile_options.add(app)
 
 
 @app.command()
@@ -259,9 +219,9 @@ stack_options.add(app)
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the words given, by default the process's own, and exit: 0 pass, 1 fail, 2 wrong usage, 130 Ctrl-C."""
-    given = list(sys.argv[1:] if words is None else words)
+    arguments = list(sys.argv[1:] if words is None else words)
     if sys.platform == "win32":
-        sys.exit(_refused(WINDOWS, given))
+        sys.exit(_refused(WINDOWS, arguments))
     gc.set_threshold(20_000, *gc.get_threshold()[1:])  # imports make many objects and no rubbish to look for
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -269,7 +229,7 @@ def main(words: Sequence[str] | None = None) -> None:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # "×" on a terminal that knows ASCII only
     warnings.simplefilter("default", RuntimeWarning)  # whatever the environment says, a warning is no failure here
     warnings.showwarning = _warn
-    sys.exit(_outcome(given))
+    sys.exit(_outcome(arguments))
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -34,11 +34,11 @@ def plain_json(thing: Any) -> Any:
     if isinstance(thing, Mapping):
         return {plain(str(name)): plain_json(value) for name, value in thing.items()}
     if isinstance(thing, list | tuple):
-        return [plain_json(each) for each in thing]
+        return [plain_json(item) for item in thing]
     return thing
 
 
 def _shown(match: re.Match[str]) -> str:
     character = match[0]
-    hidden = character in _INVISIBLE or any(ord(character) in each for each in _SELECTORS)
+    hidden = character in _INVISIBLE or any(ord(character) in selectors for selectors in _SELECTORS)
     return _REPLACEMENT if hidden or unicodedata.category(character) in _REFUSED else character

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gridstride.commands import run as command
+from gridstride.commands.options.program_options import RunOptions
 from gridstride.commands.terminal import WrongUse
 from gridstride.programs import physical_run
 from gridstride.programs.program_errors import BuildFailed, MissingToolchain
@@ -70,11 +72,12 @@ def test_without_a_toolkit_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch,
 
 
 def run_physical(**more: Any) -> int:
-    asked: dict[str, Any] = {
-        "device": "physical", "chip": None, "options": {}, "sanitize": False, "seed": None, "predict": False,
-        "fails": (), "late": False, "gpus": 1, "memory": None, "time_limit": None, "ptx": False, "as_json": False,
-    }  # fmt: skip
-    return command.run(["prog.cu"], [], **{**asked, **more})
+    how = RunOptions(
+        device="physical", chip=None, sanitize=False, seed=None, predict=False, fails=(), late=False, gpus=1,
+        memory=None, time_limit=None, ptx=False,
+    )  # fmt: skip
+    compilers, as_json = more.pop("options", {}), more.pop("as_json", False)
+    return command.run(["prog.cu"], [], replace(how, **more), options=compilers, as_json=as_json)
 
 
 def test_options_of_the_virtual_gpu_do_not_go_with_it() -> None:

@@ -15,7 +15,7 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, causal: bo
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     scores = q @ k.swapaxes(1, 2) * scale
     if causal:
-        scores = np.where(np.tri(*scores.shape[1:], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape[1:]) > 0, scores, -np.inf)
     top = scores.max(2, keepdims=True)
     sums = np.exp(scores - top).sum(2, keepdims=True)
     lse = top + np.log(sums)
@@ -47,7 +47,8 @@ def run_wgmma(text: str) -> np.ndarray:
     maps = [gs.tensor_map(x, (1, rows, 64), swizzle=128)
             for x, rows in zip((*map(gs.to_device, given), o), (128, 64, 64, 64), strict=True)]  # fmt: skip
     compiled(text)["attention"][(2, 2), 384, 128 * 128 + 4 * 64 * 128 + 128](*maps, length, 0.125)
-    want, _, _ = attend(*given, 0.125, False)
+    q, k, v = given
+    want, _, _ = attend(q, k, v, 0.125, False)
     np.testing.assert_allclose(o.numpy(), want, atol=3e-3)
     return o.numpy()
 

@@ -12,6 +12,7 @@ from llvmlite import binding
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.lowering import kernel
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.dispatch import EMITTERS
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.program import Emitter
 from gridstride.virtual.ptx import PtxError, parse
@@ -75,6 +76,6 @@ def _collecting(found: dict[str, str], texts: Sequence[str]) -> Iterator[None]:
 
         return lower
 
-    families = {opcode: wrapped(emitter) for opcode, emitter in kernel.EMITTERS.items()}
+    families = {opcode: wrapped(emitter) for opcode, emitter in EMITTERS.items()}
     with mock.patch.object(kernel, "EMITTERS", families):
         yield

@@ -132,7 +132,7 @@ def exchanged(count: int) -> list[str]:
     """Accepted instructions with one operand exchanged, left out or added, the same ones every time."""
     chance = random.Random(9)
     known = [form for pattern in patterns() for form, ok in accepted(pattern) if ok and "{" not in form.text]
-    found = []
+    found: list[str] = []
     while len(found) < count:
         head, *operands = known[chance.randrange(len(known))].text.rstrip(";").replace(", ", " ").split(" ")
         if not operands:

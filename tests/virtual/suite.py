@@ -47,7 +47,7 @@ def text_of(name: str, **macros: int) -> str:
 
 def compiled(text: str) -> gs.Module:
     """The module of a text that may include what lies in `kernels`."""
-    return gs.cuda(text, include_paths=(KERNELS,))
+    return gs.cuda(text, include_paths=(str(KERNELS),))
 
 
 def check(case: Case) -> np.ndarray:

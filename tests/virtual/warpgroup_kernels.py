@@ -172,14 +172,14 @@ def run_pipelined(kind: Kind, a: np.ndarray, b: np.ndarray, text: str = "") -> n
     per = ROW // np.dtype(kind.dtype).itemsize
     arrays = [gs.to_device(x) for x in (a, b)]
     maps = [gs.tensor_map(x, (128, per), swizzle=128) for x in arrays]
-    c = np.zeros((m, n), kind.sums)
+    c: np.ndarray = np.zeros((m, n), kind.sums)
     kernel[(n // BN, m // BM), 384, STAGES * STAGE_BYTES](*maps, c, n, k)
     return c
 
 
 def run_simple(kind: Kind, a: np.ndarray, b: np.ndarray, text: str = "") -> np.ndarray:
     """C on the device in use."""
-    c = np.zeros((64, len(b)), kind.sums)
+    c: np.ndarray = np.zeros((64, len(b)), kind.sums)
     kernel = gs.cuda(text or simple(kind, len(b)))["simple"]
     kernel[1, 128](*(x.view(np.uint8).reshape(-1, 16).view(np.uint32) for x in (a, b)), c)
     return c

@@ -162,9 +162,9 @@ def _show(console: Console, result: RungResult, folder: Folder, source: str, dev
 
 
 def _show_notes(console: Console, result: RungResult) -> None:
-    said = "\n".join(finding.message for finding in result.findings)
+    notes = "\n".join(finding.message for finding in result.findings)
     for note in result.notes:
-        if note not in said:
+        if note not in notes:
             console.print(f"note: {note}", style="dim")
 
 

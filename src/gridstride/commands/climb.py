@@ -96,15 +96,15 @@ def _twins_that_run(folder: Folder) -> tuple[KernelFile, ...]:
     from gridstride.judge.sandbox.python_kernels import why_not
     from gridstride.judge.submission import language, twins
 
-    found = twins(folder)
-    if not found:
+    twin_files = twins(folder)
+    if not twin_files:
         return ()
     missing = why_not()
-    there = tuple(each for each in found if not missing and importlib.util.find_spec(language(each)) is not None)
-    for each in found:
-        if each not in there:
-            reason = missing or f"{language(each)} is not installed"
-            print_stderr(f"{each.name} is left out: {reason}")
+    there = tuple(twin for twin in twin_files if not missing and importlib.util.find_spec(language(twin)) is not None)
+    for twin in twin_files:
+        if twin not in there:
+            reason = missing or f"{language(twin)} is not installed"
+            print_stderr(f"{twin.name} is left out: {reason}")
     return there
 
 
@@ -123,5 +123,5 @@ def _command(problem: str, rungs: Sequence[str], options: dict[str, str | None])
     import shlex
 
     picked = [word for rung in rungs for word in ("--rung", rung)]
-    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
-    return shlex.join(["gridstride", "climb", problem, *picked, *given])
+    words = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+    return shlex.join(["gridstride", "climb", problem, *picked, *words])

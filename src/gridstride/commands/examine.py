@@ -223,7 +223,7 @@ def _twice() -> bool:
     from gridstride.device.modules.module import cuda
 
     x = np.arange(_THREADS, dtype=np.float32)
-    wanted: Any = 2 * x
+    expected: Any = 2 * x
     with use("virtual"):
         cuda(_SELF_TEST, filename="doctor.cu")["twice"][1, _THREADS](x)
-    return bool((x == wanted).all())
+    return bool((x == expected).all())

@@ -57,8 +57,8 @@ def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
     from gridstride.judge.submission import submission
 
     if not Path(file).exists():
-        names = {each.name: each for each in (*folder.rungs(), *folder.wrong())}
-        numbers = {name.partition("_")[0]: each for name, each in names.items() if name[0].isdigit()}
+        names = {kernel.name: kernel for kernel in (*folder.rungs(), *folder.wrong())}
+        numbers = {name.partition("_")[0]: kernel for name, kernel in names.items() if name[0].isdigit()}
         named = names.get(file) or numbers.get(file) or numbers.get(file.zfill(2))
         if named is not None:
             return named
@@ -73,8 +73,8 @@ def _kernel(file: str, folder: Folder, sandbox: bool) -> KernelFile:
 
 def _command(file: str, problem: str, device: str | None, chip: str | None, report: str | None) -> str:
     options = {"problem": problem, "device": device, "chip": chip, "report": report}
-    given = (f"--{name} {value}" for name, value in options.items() if value is not None)
-    return " ".join(["gridstride explain", file, *given])
+    words = (f"--{name} {value}" for name, value in options.items() if value is not None)
+    return " ".join(["gridstride explain", file, *words])
 
 
 def _write_report(explanation: Explanation, target: Path, command: str) -> None:

@@ -28,14 +28,14 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
             return False
     with _said(), kernels_print_on_stderr():
         tools = (torch_folder(), found()) if wheel else None  # before anything is written
-        made = package(ladder, chosen, name)
-        target = Path(folder or ".") / made.name
-        files = write(made, target)
-        built = build(made, target, *tools) if tools is not None else None
-    gradients = {gradient.name: gradient.backward for gradient in made.gradients}
+        exported = package(ladder, chosen, name)
+        target = Path(folder or ".") / exported.name
+        files = write(exported, target)
+        built = build(exported, target, *tools) if tools is not None else None
+    gradients = {gradient.name: gradient.backward for gradient in exported.gradients}
     if as_json:
-        emit({"package": made.name, "folder": str(target), "files": files, "kernel": chosen.name,
-              "ops": [op.name for op in made.ops], "gradients": gradients, "wheel": str(built or "")})  # fmt: skip
+        emit({"package": exported.name, "folder": str(target), "files": files, "kernel": chosen.name,
+              "ops": [op.name for op in exported.ops], "gradients": gradients, "wheel": str(built or "")})  # fmt: skip
         return True
     console = stdout()
     for file in files:
@@ -49,15 +49,15 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
     return True
 
 
-def _kernel(wanted: str | None, folder: Folder) -> KernelFile:
+def _kernel(rung: str | None, folder: Folder) -> KernelFile:
     """A file, a rung by name or number, or the last rung."""
     from gridstride.judge.submission import submission
 
-    if wanted is not None and Path(wanted).is_file():
-        return submission(wanted)
+    if rung is not None and Path(rung).is_file():
+        return submission(rung)
     if not folder.rungs():
         raise WrongUse(f"{folder.problem.name} has no rungs: name a file with --kernel")
-    return folder.rungs((wanted,) if wanted is not None else ())[-1]
+    return folder.rungs((rung,) if rung is not None else ())[-1]
 
 
 def _passes(file: str, folder: Folder) -> bool:

@@ -85,14 +85,14 @@ def _write(target: Path, name: str) -> list[str]:
     written = []
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as room:  # all of it appears, or nothing
-        whole = Path(room) / name
+        package = Path(room) / name
         for file in files:
             inside = file.relative_to(_TEMPLATE)
-            path = whole / (inside.with_suffix("") if inside.suffix == ".template" else inside)
+            path = package / (inside.with_suffix("") if inside.suffix == ".template" else inside)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file.read_text().replace("NAME", name))
-            written.append(str(path.relative_to(whole)))
-        whole.rename(target)
+            written.append(str(path.relative_to(package)))
+        package.rename(target)
     return written
 
 

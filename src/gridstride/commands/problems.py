@@ -17,10 +17,12 @@ def run(*, as_json: bool) -> bool:
         emit({"problems": listed})
         return True
     console = stdout()
-    width = max(len(each["problem"]) for each in listed)
-    for each in listed:
-        console.print(f"{each['problem']:{width}}  {each['title']}")
-        console.print(f"{'':{width}}  {len(each['rungs'])} rungs, {len(each['wrong'])} kernels to reject", style="dim")
+    width = max(len(entry["problem"]) for entry in listed)
+    for entry in listed:
+        console.print(f"{entry['problem']:{width}}  {entry['title']}")
+        console.print(
+            f"{'':{width}}  {len(entry['rungs'])} rungs, {len(entry['wrong'])} kernels to reject", style="dim"
+        )
     console.print("\nClimb one:  gridstride climb matmul")
     return True
 

@@ -16,6 +16,7 @@ from gridstride.commands.climb import writable
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, refuse_what_never_ends, stdout
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.profile_options import Recording, SimulatedGPU
     from gridstride.profile.record import Outcome, Request
     from gridstride.profile.summary import Profile, Ran
     from gridstride.profile.trace import Trace
@@ -23,45 +24,43 @@ if TYPE_CHECKING:
 _TRACE_ENDS = (".json", ".gz")
 
 
-def run(
-    words: Sequence[str], *, trace: str | None, report: str | None, after: float, seconds: float, module: bool,
-    chip: str | None, gpus: int, memory: str | None, as_json: bool,
-) -> bool:  # fmt: skip
+def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_json: bool) -> bool:
     """Profile the program or read the trace, show it, and say whether the program ended well."""
-    if words[0].lower().endswith(profile_program.END) and not module:
-        given = {"trace": trace, "report": report, "after": after or None}
-        profile_program.refuse([name for name, value in given.items() if value is not None])
-        return profile_program.run(words, chip=chip, gpus=gpus, memory=memory, as_json=as_json)
-    if chip is not None:
-        raise WrongUse(f"--chip {chip} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
-    if gpus != 1:
-        raise WrongUse(f"--gpus {gpus} is for CUDA programs (PROG{profile_program.END}), which run on the virtual GPU")
-    if memory is not None:
-        raise WrongUse(f"--memory {memory} is for CUDA programs (PROG{profile_program.END}), on the virtual GPU")
+    trace, report = recording.trace, recording.report
+    chosen = {"trace": trace, "report": report, "after": recording.after or None}
+    if words[0].lower().endswith(profile_program.END) and not recording.module:
+        profile_program.refuse([name for name, value in chosen.items() if value is not None])
+        return profile_program.run(words, chip=gpu.chip, gpus=gpu.gpus, memory=gpu.memory, as_json=as_json)
+    cuda = f"is for CUDA programs (PROG{profile_program.END})"
+    if gpu.chip is not None:
+        raise WrongUse(f"--chip {gpu.chip} {cuda}, which run on the virtual GPU")
+    if gpu.gpus != 1:
+        raise WrongUse(f"--gpus {gpu.gpus} {cuda}, which run on the virtual GPU")
+    if gpu.memory is not None:
+        raise WrongUse(f"--memory {gpu.memory} {cuda}, on the virtual GPU")
     from gridstride.profile.record import RecordError
 
     page = writable(report) if report is not None else None
     kept = writable(trace, option="--trace") if trace is not None else None
     try:
-        profile = _profiled(words, kept, after=after, seconds=seconds, module=module)
+        profile = _profiled(words, kept, recording)
     except RecordError as error:
         _progress(f"error: {error}")
         if as_json:
             emit({"error": str(error)})
         return False
     if page is not None:
-        given = {"trace": trace, "report": report, "after": after or None}
-        _write_report(profile, page, _command(words, given, module))
+        _write_report(profile, page, _command(words, chosen, recording.module))
     _show(profile, as_json)
     if profile.ran.end == "interrupted":
         raise KeyboardInterrupt
     return not profile.ran.failed
 
 
-def _profiled(words: Sequence[str], kept: Path | None, *, after: float, seconds: float, module: bool) -> Profile:
+def _profiled(words: Sequence[str], kept: Path | None, recording: Recording) -> Profile:
     target, args = words[0], words[1:]
-    if module or not target.lower().endswith(_TRACE_ENDS):
-        return _record(_request(target, args, after, seconds, module), kept)
+    if recording.module or not target.lower().endswith(_TRACE_ENDS):
+        return _record(_request(target, args, recording.after, recording.seconds, recording.module), kept)
     if args:
         raise WrongUse(f"{target} is a trace and takes no arguments ({shlex.join(args)}); options go before it")
     if kept is not None:
@@ -102,8 +101,8 @@ def _check_script(target: str) -> None:
             compile(source, target, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise WrongUse(f"{target} is not Python{line}: {said}") from error
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise WrongUse(f"{target} is not Python{line}: {reason}") from error
 
 
 def _record(request: Request, kept: Path | None) -> Profile:
@@ -113,7 +112,7 @@ def _record(request: Request, kept: Path | None) -> Profile:
 
     with tempfile.TemporaryDirectory(prefix="gridstride-profile-") as folder:
         _progress(f"running {shlex.join([request.program, *request.args])}")
-        outcome = record(request, Path(folder), said=_progress)
+        outcome = record(request, Path(folder), tell=_progress)
         path = Path(folder) / "trace.json"
         if kept is not None:
             _keep(path, kept)
@@ -157,15 +156,15 @@ def _progress(text: str) -> None:
 def _tell(outcome: Outcome, request: Request, cut: str) -> None:
     """How the program ended, where it was not by itself and well."""
     name = request.program
-    said = {
+    messages = {
         "raised": f"{name} failed ({outcome.said}): what follows is of the time until then",
         "exited": f"{name} ended with {outcome.said}: what follows is of the time until then",
         "stopped": f"{name} was stopped: {cut}"
         if cut
         else f"{name} was stopped after {request.seconds:g} s of its loop: --seconds records more of it",
     }
-    if outcome.end in said:
-        _progress(said[outcome.end])
+    if outcome.end in messages:
+        _progress(messages[outcome.end])
 
 
 def _keep(path: Path, kept: Path) -> None:

@@ -34,13 +34,13 @@ def run(words: Sequence[str], *, chip: str | None, gpus: int, memory: str | None
     except ProgramError as error:
         raise WrongUse(str(error)) from None
     settings = Settings(model.key, predict=True, timeline=True, stdout=STDERR, gpus=gpus, memory=nbytes)
-    ended = run_program(built, [str(files[0].with_suffix("")), *words[1:]], settings)
-    say_signal(ended)
-    if not ended.timeline:
+    outcome = run_program(built, [str(files[0].with_suffix("")), *words[1:]], settings)
+    say_signal(outcome)
+    if not outcome.timeline:
         print_stderr("error: the program did not end by itself: there is no timeline")
     if as_json:
-        emit({"status": ended.status, **ended.timeline})
-    elif ended.timeline:
-        for line in lines(ended.timeline):
+        emit({"status": outcome.status, **outcome.timeline})
+    elif outcome.timeline:
+        for line in lines(outcome.timeline):
             stdout().print(line, markup=False, highlight=False, no_wrap=True, crop=False, overflow="ignore")
-    return ended.status == 0 and bool(ended.timeline)
+    return outcome.status == 0 and bool(outcome.timeline)

@@ -20,6 +20,7 @@ from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.program_options import RunOptions
     from gridstride.virtual.chips import Chip
 
 FAILED = 1
@@ -30,74 +31,75 @@ _EXPECTED = (signal.SIGINT, signal.SIGPIPE)
 
 
 def run(
-    words: Sequence[str], arguments: Sequence[str], *, device: str | None, chip: str | None, options: dict[str, Any],
-    sanitize: bool, seed: int | None, predict: bool, fails: Sequence[str], late: bool, gpus: int,
-    memory: str | None, time_limit: float | None, ptx: bool, as_json: bool,
+    words: Sequence[str], arguments: Sequence[str], how: RunOptions, *, options: dict[str, Any], as_json: bool
 ) -> int:  # fmt: skip
-    """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer."""
-    if time_limit is not None and not time_limit > 0:
-        raise WrongUse(f"--time-limit {time_limit:g} must be above 0 seconds")
-    if seed is not None and seed < 0:
-        raise WrongUse(f"--seed {seed} must be 0 or above")
-    check_gpus(gpus)
-    if sanitize and predict:
-        raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
-    if late and predict:
-        raise WrongUse("--late puts work off and --predict says how long it takes: give one of them")
-    failing = _fails(fails)
-    script = _names_script(words, options, ptx=ptx)
-    if device == "physical":
-        virtual = {
-            "--chip": chip, "--sanitize": sanitize, "--seed": seed is not None, "--predict": predict, "--fail": fails,
-            "--late": late, "--gpus": gpus != 1, "--memory": memory, "--ptx": ptx,
-        }  # fmt: skip
-        return _run_on_hardware(words, arguments, options, virtual, time_limit=time_limit, as_json=as_json)
-    model = chip_of(device, chip)
-    nbytes = memory_of(memory, model)
+    """Exit status: the program's; 1 for what does not compile, or for findings of the sanitizer.
+
+    `options` are the compilers' (programs.sources.Options).
+    """
+    _check(how)
+    failing = _fails(how.fails)
+    script = _names_script(words, options, ptx=how.ptx)
+    if how.device == "physical":
+        return _run_on_hardware(words, arguments, how, options, as_json=as_json)
+    model = chip_of(how.device, how.chip)
+    nbytes = memory_of(how.memory, model)
     settings = Settings(
-        model.key, sanitize, seed, predict, timeline=predict and as_json, time_limit=time_limit,
-        stdout=STDERR if as_json else None, fails=failing, late=late, gpus=gpus, memory=nbytes,
+        model.key, how.sanitize, how.seed, how.predict, timeline=how.predict and as_json, time_limit=how.time_limit,
+        stdout=STDERR if as_json else None, fails=failing, late=how.late, gpus=how.gpus, memory=nbytes,
     )  # fmt: skip
     try:
         if script:
-            ended = run_script(words[0], arguments, settings, progress=print_stderr)
+            outcome = run_script(words[0], arguments, settings, progress=print_stderr)
         else:
             files = sources(words)
             built = build(files, Options(**options), arch=model.properties.arch, progress=print_stderr)
-            if ptx:
+            if how.ptx:
                 return _show_ptx(built)
-            ended = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
+            outcome = run_program(built, [str(files[0].with_suffix("")), *arguments], settings)
     except BuildFailed as failed:
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(ended, time_limit)
-    if failing and ended.activity and not ended.activity.get("failed_calls"):
-        print_stderr(f"note: --fail {' --fail '.join(fails)}: the program made no such call")
+    _say_how(outcome, how.time_limit)
+    if failing and outcome.activity and not outcome.activity.get("failed_calls"):
+        print_stderr(f"note: --fail {' --fail '.join(how.fails)}: the program made no such call")
     if as_json:
-        emit(_json(ended, predict=predict))
-    return FAILED if sanitize and ended.findings and ended.status == 0 else ended.status
+        emit(_json(outcome, predict=how.predict))
+    return FAILED if how.sanitize and outcome.findings and outcome.status == 0 else outcome.status
+
+
+def _check(how: RunOptions) -> None:
+    """WrongUse for what cannot be, or not together."""
+    if how.time_limit is not None and not how.time_limit > 0:
+        raise WrongUse(f"--time-limit {how.time_limit:g} must be above 0 seconds")
+    if how.seed is not None and how.seed < 0:
+        raise WrongUse(f"--seed {how.seed} must be 0 or above")
+    check_gpus(how.gpus)
+    if how.sanitize and how.predict:
+        raise WrongUse("--sanitize looks for faults and --predict at times: give one of them")
+    if how.late and how.predict:
+        raise WrongUse("--late puts work off and --predict says how long it takes: give one of them")
 
 
 def _run_on_hardware(
-    words: Sequence[str], arguments: Sequence[str], options: dict[str, Any], virtual: Mapping[str, object], *,
-    time_limit: float | None, as_json: bool,
-) -> int:  # fmt: skip
-    """The same with this machine's GPU and CUDA toolkit. `virtual` are options that only the virtual GPU has."""
+    words: Sequence[str], arguments: Sequence[str], how: RunOptions, options: dict[str, Any], *, as_json: bool
+) -> int:
+    """The same with this machine's GPU and CUDA toolkit."""
     from gridstride.device.physical.driver import physical_count
     from gridstride.programs.physical_run import build_and_run
 
-    if given := [name for name, value in virtual.items() if value]:
-        raise WrongUse(f"{given[0]} is the virtual GPU's, and cannot be with --device physical")
+    if names := how.of_virtual_gpu:
+        raise WrongUse(f"{names[0]} is the virtual GPU's, and cannot be with --device physical")
     if not physical_count():
         raise WrongUse("--device physical: there is no NVIDIA GPU here, or no driver for it; leave --device out")
-    stdout = STDERR if as_json else None
+    stdout, time_limit = STDERR if as_json else None, how.time_limit
     try:
         if is_script(words):
-            ended = run_script_on_hardware(words[0], arguments, time_limit=time_limit, stdout=stdout)
+            outcome = run_script_on_hardware(words[0], arguments, time_limit=time_limit, stdout=stdout)
         else:
             files = sources(words)
-            ended = build_and_run(
+            outcome = build_and_run(
                 files, Options(**options), [str(files[0].with_suffix("")), *arguments], time_limit=time_limit,
                 stdout=stdout, progress=print_stderr,
             )  # fmt: skip
@@ -105,10 +107,10 @@ def _run_on_hardware(
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(ended, time_limit)
+    _say_how(outcome, time_limit)
     if as_json:
-        emit(_json(ended, predict=False))
-    return ended.status
+        emit(_json(outcome, predict=False))
+    return outcome.status
 
 
 _OF_COMPILERS = {
@@ -188,29 +190,29 @@ def not_built(failed: BuildFailed, as_json: bool) -> int:
     return FAILED
 
 
-def _json(ended: Ended, *, predict: bool) -> dict[str, Any]:
+def _json(outcome: Ended, *, predict: bool) -> dict[str, Any]:
     """For `--json`; counts of kernels and modelled times, which a run has with --predict alone, are not zeros else."""
     from gridstride.programs.timeline.totals import Totals
 
     absent = set() if predict else {*KERNEL_COUNTS, *(field.name for field in fields(Totals))}
-    activity = {name: value for name, value in ended.activity.items() if name not in absent}
+    activity = {name: value for name, value in outcome.activity.items() if name not in absent}
     return {
-        "status": ended.status, "signal": ended.signal, "timed_out": ended.timed_out,
-        "seconds": round(ended.seconds, 3), "findings": list(ended.findings),
-        "activity": activity, **({"timeline": dict(ended.timeline)} if ended.timeline else {}),
+        "status": outcome.status, "signal": outcome.signal, "timed_out": outcome.timed_out,
+        "seconds": round(outcome.seconds, 3), "findings": list(outcome.findings),
+        "activity": activity, **({"timeline": dict(outcome.timeline)} if outcome.timeline else {}),
     }  # fmt: skip
 
 
-def _say_how(ended: Ended, time_limit: float | None) -> None:
-    if ended.timed_out:
+def _say_how(outcome: Ended, time_limit: float | None) -> None:
+    if outcome.timed_out:
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
-    say_signal(ended)
+    say_signal(outcome)
 
 
-def say_signal(ended: Ended) -> None:
+def say_signal(outcome: Ended) -> None:
     """Which signal ended the program, where that needs words."""
-    if not ended.timed_out and ended.signal not in (None, *_EXPECTED):
-        print_stderr(f"error: the program was ended by signal {ended.signal} ({_signal_name(ended.signal or 0)})")
+    if not outcome.timed_out and outcome.signal not in (None, *_EXPECTED):
+        print_stderr(f"error: the program was ended by signal {outcome.signal} ({_signal_name(outcome.signal or 0)})")
 
 
 def _signal_name(number: int) -> str:

@@ -103,8 +103,8 @@ def where(device: Device) -> str:
 
 def chosen_because(kind: str) -> str:
     """Why work runs on a device of this kind when nothing was said on the command line."""
-    if asked := os.environ.get("GRIDSTRIDE_DEVICE"):
-        return f"GRIDSTRIDE_DEVICE={asked} asks for it"
+    if choice := os.environ.get("GRIDSTRIDE_DEVICE"):
+        return f"GRIDSTRIDE_DEVICE={choice} asks for it"
     return "there is a GPU that the driver can use" if kind == "physical" else "there is no GPU that a driver can use"
 
 

@@ -125,18 +125,18 @@ def tidy_when_terminated() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise _Terminated(number)
 
-    for each in numbers:
-        signal.signal(each, leave)
-    ended = 0
+    for number in numbers:
+        signal.signal(number, leave)
+    signal_number = 0
     try:
         yield
-    except _Terminated as asked:
-        ended = asked.number
+    except _Terminated as terminated:
+        signal_number = terminated.number
     finally:
-        for each in numbers:
-            signal.signal(each, signal.SIG_DFL)
-        if ended:
-            os.kill(os.getpid(), ended)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        if signal_number:
+            os.kill(os.getpid(), signal_number)
 
 
 @contextmanager

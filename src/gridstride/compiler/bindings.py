@@ -53,7 +53,7 @@ def _preload() -> None:
     usual = (*site.getsitepackages(), site.getusersitepackages())
     for pattern in ("libnvrtc-builtins.so.*", "libnvrtc.so.*"):
         path = library(pattern, toolkit=False)
-        if path is not None and not any(path.is_relative_to(each) for each in usual):
+        if path is not None and not any(path.is_relative_to(folder) for folder in usual):
             ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
 
 

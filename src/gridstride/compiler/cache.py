@@ -90,12 +90,12 @@ class DiskCache:
 
     def _entries(self) -> list[tuple[float, int, Path]]:
         """Last use, size and path of every file of this kind, those of interrupted writes among them."""
-        found = []
+        entries = []
         for path in self.folder.glob("*/*"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
-        return found
+                entries.append((status.st_mtime, status.st_size, path))
+        return entries
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -120,9 +120,9 @@ class _Reader:
             elif member and word in _LABELS and self._at(i + 1) == ":":
                 i += 2
             else:
-                found = self._declaration(i, end, member)
-                yield found
-                i = found.end + 1
+                declaration = self._declaration(i, end, member)
+                yield declaration
+                i = declaration.end + 1
 
     def _namespace(self, i: int, end: int) -> int | None:
         """The brace of `namespace … {` or `extern "C" {`."""

@@ -36,8 +36,8 @@ class Diagnostic:
 
     def render(self) -> str:
         """`file:line:column: error: message`, the source line, a caret under the column, notes."""
-        place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
-        lines = [f"{place}: {self.severity}: {self.message}"]
+        location = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
+        lines = [f"{location}: {self.severity}: {self.message}"]
         if self.source_line.strip():
             lines += [f"  {line}" for line in _window(self.source_line, self.column)]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
@@ -77,18 +77,18 @@ class CompileWarning(UserWarning):
 
 def parse_log(log: str, *, filename: str, source: str) -> list[Diagnostic]:
     """NVRTC's program log as diagnostics, in its order; remarks and totals are left out."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for head, body in _blocks(log.splitlines()):
         if isinstance(head, str):
-            if found:
-                found[-1] = replace(found[-1], notes=(*found[-1].notes, head))
+            if diagnostics:
+                diagnostics[-1] = replace(diagnostics[-1], notes=(*diagnostics[-1].notes, head))
         elif head["severity"] == "note":
-            if found:
-                place = f"{head['file']}:{head['line']}: " if head["file"] else ""
-                found[-1] = replace(found[-1], notes=(*found[-1].notes, place + head["message"]))
+            if diagnostics:
+                location = f"{head['file']}:{head['line']}: " if head["file"] else ""
+                diagnostics[-1] = replace(diagnostics[-1], notes=(*diagnostics[-1].notes, location + head["message"]))
         elif head["severity"] != "remark":
-            found.append(_diagnostic(head, body, filename=filename, source=source))
-    return found
+            diagnostics.append(_diagnostic(head, body, filename=filename, source=source))
+    return diagnostics
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[re.Match[str] | str, list[str]]]:

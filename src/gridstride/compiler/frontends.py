@@ -13,17 +13,17 @@ _DIGITS = re.compile(r"\d+")
 
 def require(module: str, *, distribution: str, at_least: tuple[int, ...], install: str, what: str) -> ModuleType:
     """The module; RuntimeError, with the command that mends it, where it is missing, too old or broken."""
-    wanted = ".".join(map(str, at_least))
+    minimum = ".".join(map(str, at_least))
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except (ImportError, OSError, AttributeError) as error:
         raise RuntimeError(f"{what} cannot be loaded ({error}): pip install {install}") from error
     version = distribution_version(distribution)
     if version and _numbers(version) < at_least:
         raise RuntimeError(
-            f"{what} is {distribution} {version} here, {wanted} or later is needed: pip install --upgrade {install}"
+            f"{what} is {distribution} {version} here, {minimum} or later is needed: pip install --upgrade {install}"
         )
-    return found
+    return imported
 
 
 def version_of(*distributions: str) -> str:

@@ -55,8 +55,10 @@ def distribution_version(name: str) -> str:
     Read off the folder's name: importlib.metadata opens and parses it, which takes longer than a hit of the cache.
     """
     start = f"{name.replace('-', '_')}-"
-    found = (entry for site in _sites() for entry in _listing(site) if entry.lower().startswith(start))
-    return next((entry.removesuffix(".dist-info")[len(start) :] for entry in found if entry.endswith(".dist-info")), "")
+    entries = (entry for site in _sites() for entry in _listing(site) if entry.lower().startswith(start))
+    return next(
+        (entry.removesuffix(".dist-info")[len(start) :] for entry in entries if entry.endswith(".dist-info")), ""
+    )
 
 
 @cache
@@ -129,5 +131,5 @@ def library(pattern: str, *, toolkit: bool = True) -> Path | None:
     """A library of CUDA's by its file name or a pattern, from the wheels or a toolkit; None where there is none."""
     includes = (*_wheel_folders(), *(_toolkit_folders() if toolkit else ()))
     folders = (folder.parent / lib for folder in includes for lib in ("lib", "lib64"))
-    found = (path for folder in folders for path in sorted(folder.glob(pattern)))
-    return next((path for path in found if path.is_file()), None)
+    paths = (path for folder in folders for path in sorted(folder.glob(pattern)))
+    return next((path for path in paths if path.is_file()), None)

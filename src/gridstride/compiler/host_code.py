@@ -55,7 +55,7 @@ def without_host_noise(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     NVRTC names every host function beside a missing brace, and advises an option that makes device code of them.
     """
     others = [diagnostic for diagnostic in diagnostics if not is_about_host_code(diagnostic)]
-    if any(each.severity == "error" for each in others):
+    if any(diagnostic.severity == "error" for diagnostic in others):
         return others
     return [_in_our_words(diagnostic) for diagnostic in diagnostics]
 
@@ -109,11 +109,11 @@ class DevicePart:
     def take_out(self, diagnostics: Iterable[Diagnostic]) -> bool:
         """Take out what the messages are about; whether anything new was."""
         before = (set(self._blank), dict(self._deleted), set(self._device))
-        found = list(diagnostics)
-        for diagnostic in found:
+        errors = list(diagnostics)
+        for diagnostic in errors:
             if is_about_host_code(diagnostic):
                 self._host(self._path(diagnostic), diagnostic)
-        for diagnostic in found:
+        for diagnostic in errors:
             if diagnostic.severity == "error" and not is_about_host_code(diagnostic):
                 self._other(self._path(diagnostic), diagnostic)
         return before != (self._blank, self._deleted, self._device)
@@ -121,58 +121,58 @@ class DevicePart:
     def text(self) -> str:
         """The source without its host code, each line where it was."""
         edits: list[tuple[int, int, str]] = []
-        for each in self._blank:
-            edits.append((*self._span(each.start, each.end), ""))
-        for each in self._deleted:
-            edits += self._deleting(each)
+        for span in self._blank:
+            edits.append((*self._span(span.start, span.end), ""))
+        for span in self._deleted:
+            edits += self._deleting(span)
         edits += [(self._starts[e.head], self._starts[e.head], "__host__ __device__ ") for e in self._device]
         return self._edited(edits)
 
     def _host(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
         if not path:
             return
-        found = path[-1]
-        if found.kind == "class":  # a variable declared behind its type, or a member that was not understood
+        declaration = path[-1]
+        if declaration.kind == "class":  # a variable declared behind its type, or a member that was not understood
             self._blank_member(path, diagnostic)
-        elif "variable" in diagnostic.message or "lambda" in diagnostic.message or found.kind == "other":
-            self._take(found)
-        elif {"constexpr", "consteval"} & self._specifiers(found):
-            self._device.add(found)
+        elif "variable" in diagnostic.message or "lambda" in diagnostic.message or declaration.kind == "other":
+            self._take(declaration)
+        elif {"constexpr", "consteval"} & self._specifiers(declaration):
+            self._device.add(declaration)
         else:
-            self._delete(found, path)
+            self._delete(declaration, path)
 
-    def _delete(self, found: Declaration, path: Sequence[Declaration]) -> None:
+    def _delete(self, declaration: Declaration, path: Sequence[Declaration]) -> None:
         """A function: declared as deleted where it is declared first."""
-        assert found.parameters is not None
-        words = self._words(found.start, found.end)
-        before = words[: found.parameters[0] - found.start]
-        ending = words[found.parameters[1] + 1 - found.start :]
+        assert declaration.parameters is not None
+        words = self._words(declaration.start, declaration.end)
+        before = words[: declaration.parameters[0] - declaration.start]
+        ending = words[declaration.parameters[1] + 1 - declaration.start :]
         name_at = before.index("operator") if "operator" in before else len(before) - 1
         qualified = before[max(name_at - 1, 0)] == "::" or before[-3:-1] == ["::", "~"]
         explicit = before[:1] == ["template"] and before[1:2] != ["<"]
-        is_main = found.name == "main" and not found.member
+        is_main = declaration.name == "main" and not declaration.member
         if qualified or explicit or is_main or "friend" in before or before[-1] == ">":
-            self._take(found)
+            self._take(declaration)
             return
         if ending[:2] == ["=", "0"] or ending[-3:] == ["=", "0", ";"]:
-            self._device.add(found)
+            self._device.add(declaration)
             return
-        key = f"{id(path[-2]) if len(path) > 1 else ''} {found.name} {self._key(found)}"
-        if key in self._deleted.values() and self._deleted.get(found) != key:
-            self._take(found)
-        elif found not in self._blank and not self._hides_device_code(found):
-            self._deleted[found] = key
-            self._name(found)
+        key = f"{id(path[-2]) if len(path) > 1 else ''} {declaration.name} {self._key(declaration)}"
+        if key in self._deleted.values() and self._deleted.get(declaration) != key:
+            self._take(declaration)
+        elif declaration not in self._blank and not self._hides_device_code(declaration):
+            self._deleted[declaration] = key
+            self._name(declaration)
 
     def _other(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
         """An error of another kind: in a declaration that is for the host by all that it says, it is gone with it."""
-        if not path or any(each in self._blank for each in path):
+        if not path or any(declaration in self._blank for declaration in path):
             return
-        for each in path:
-            if each in self._deleted:
-                if not self._in_body(each, diagnostic):
-                    del self._deleted[each]
-                    self._take(each, diagnostic.message)
+        for declaration in path:
+            if declaration in self._deleted:
+                if not self._in_body(declaration, diagnostic):
+                    del self._deleted[declaration]
+                    self._take(declaration, diagnostic.message)
                 return
         inner = path[-1]
         if inner.member and inner.kind == "function" and not self._for_device(inner):
@@ -181,80 +181,84 @@ class DevicePart:
             self._take(path[0], diagnostic.message)
 
     def _blank_member(self, path: Sequence[Declaration], diagnostic: Diagnostic) -> None:
-        found = path[-1]
-        if found.body is not None and self._index(diagnostic) > found.body[1]:
-            instance = replace(found, start=found.body[1] + 1, end=found.end - 1, kind="other", members=())
+        declaration = path[-1]
+        if declaration.body is not None and self._index(diagnostic) > declaration.body[1]:
+            instance = replace(
+                declaration, start=declaration.body[1] + 1, end=declaration.end - 1, kind="other", members=()
+            )
             if instance.start <= instance.end:
                 self._blank.add(instance)
         elif not self._for_device(path[0]):
             self._take(path[0])
 
-    def _take(self, found: Declaration, why: str = "") -> None:
-        if self._hides_device_code(found):
+    def _take(self, declaration: Declaration, why: str = "") -> None:
+        if self._hides_device_code(declaration):
             return
-        self._deleted.pop(found, None)
-        self._blank.add(found)
-        self._name(found, why)
+        self._deleted.pop(declaration, None)
+        self._blank.add(declaration)
+        self._name(declaration, why)
 
-    def _hides_device_code(self, found: Declaration) -> bool:
+    def _hides_device_code(self, declaration: Declaration) -> bool:
         """Whether kernels seem to stand in it, which a brace too few or a misspelt word can make of it."""
-        words = self._words(found.start, found.end)
-        return "__global__" in words or any(_NEARLY.fullmatch(word) for word in self._specifiers(found))
+        words = self._words(declaration.start, declaration.end)
+        return "__global__" in words or any(_NEARLY.fullmatch(word) for word in self._specifiers(declaration))
 
-    def _name(self, found: Declaration, why: str = "") -> None:
-        name = found.name or self._declared(found)
+    def _name(self, declaration: Declaration, why: str = "") -> None:
+        name = declaration.name or self._declared(declaration)
         if name.isidentifier():
-            line, _ = self._text.position(self._tokens[found.start].start)
+            line, _ = self._text.position(self._tokens[declaration.start].start)
             self.names.setdefault(name, f"line {line}{f': {why}' if why else ''}")
 
-    def _declared(self, found: Declaration) -> str:
+    def _declared(self, declaration: Declaration) -> str:
         """The name of a variable or type: the last word before what ends it."""
-        words = self._words(found.head, found.end)
+        words = self._words(declaration.head, declaration.end)
         stop = next((i for i, word in enumerate(words) if word in {"=", "[", "{", ";"} and i), len(words))
         if words[:1] == ["using"] and len(words) > 1:
             return words[1]
         return words[stop - 1]
 
-    def _for_device(self, found: Declaration) -> bool:
-        words = set(self._words(found.start, found.end))
+    def _for_device(self, declaration: Declaration) -> bool:
+        words = set(self._words(declaration.start, declaration.end))
         if words & _DEVICE_WORDS or words & self._device_macros:
             return True
         # A macro of a header that was not read may say it.
-        return any(_MACRO.fullmatch(word) and word not in self._macros for word in self._specifiers(found))
+        return any(_MACRO.fullmatch(word) and word not in self._macros for word in self._specifiers(declaration))
 
-    def _specifiers(self, found: Declaration) -> set[str]:
-        return set(self._words(found.head, found.parameters[0] if found.parameters else found.end))
+    def _specifiers(self, declaration: Declaration) -> set[str]:
+        return set(
+            self._words(declaration.head, declaration.parameters[0] if declaration.parameters else declaration.end)
+        )
 
-    def _in_body(self, found: Declaration, diagnostic: Diagnostic) -> bool:
-        assert found.parameters is not None
-        return self._index(diagnostic) > found.parameters[1]
+    def _in_body(self, declaration: Declaration, diagnostic: Diagnostic) -> bool:
+        assert declaration.parameters is not None
+        return self._index(diagnostic) > declaration.parameters[1]
 
-    def _key(self, found: Declaration) -> str:
+    def _key(self, declaration: Declaration) -> str:
         """The types of a function's parameters, as far as a redeclaration would repeat them."""
         from gridstride.compiler.signature import parameter_types
 
-        assert found.parameters is not None
-        opening, closing = found.parameters
-        trailing = "const" if "const" in self._words(closing + 1, min(closing + 2, found.end)) else ""
+        assert declaration.parameters is not None
+        opening, closing = declaration.parameters
+        trailing = "const" if "const" in self._words(closing + 1, min(closing + 2, declaration.end)) else ""
         return f"{parameter_types(self._tokens[opening + 1 : closing])}{trailing}"
 
-    def _deleting(self, found: Declaration) -> list[tuple[int, int, str]]:
-        assert found.parameters is not None
-        i, words = found.parameters[1] + 1, self._words(0, len(self._tokens) - 1)
-        while i < found.end and words[i] not in {"{", ":", "=", ";", "try"}:
+    def _deleting(self, declaration: Declaration) -> list[tuple[int, int, str]]:
+        assert declaration.parameters is not None
+        i, words = declaration.parameters[1] + 1, self._words(0, len(self._tokens) - 1)
+        while i < declaration.end and words[i] not in {"{", ":", "=", ";", "try"}:
             if words[i] == "(":
                 depth = 1
-                while depth and i < found.end:
+                while depth and i < declaration.end:
                     i += 1
                     depth += (words[i] == "(") - (words[i] == ")")
             i += 1
-        start, end = self._span(i, found.end)
+        start, end = self._span(i, declaration.end)
         edits = [(start, end, "=delete;")]
         # Of a deleted function at namespace scope that is no template NVRTC wants to know the side all the same.
-        side = "__device__" if not found.member and not found.template else ""
-        host = [j for j in range(found.start, i) if words[j] == "__host__"]
+        side = "__device__" if not declaration.member and not declaration.template else ""
+        host = [j for j in range(declaration.start, i) if words[j] == "__host__"]
         if side and not host:
-            edits.append((self._starts[found.head], self._starts[found.head], f"{side} "))
+            edits.append((self._starts[declaration.head], self._starts[declaration.head], f"{side} "))
         return edits + [(*self._span(j, j), side if j == host[0] else "") for j in host]
 
     def _edited(self, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -299,7 +303,7 @@ class DevicePart:
         index = self._index(diagnostic)
         path: list[Declaration] = []
         level: Sequence[Declaration] = self._declarations
-        while inner := next((each for each in level if each.holds(index)), None):
+        while inner := next((declaration for declaration in level if declaration.holds(index)), None):
             path.append(inner)
             level = inner.members
         return path
@@ -313,10 +317,10 @@ def macros_of(source: str) -> dict[str, str]:
 def _device_macros(macros: Mapping[str, str]) -> set[str]:
     """Macros in whose text something says that it is for the device, also through other macros."""
     words = {name: set(re.findall(r"\w+", text)) for name, text in macros.items()}
-    found = {name for name, inside in words.items() if inside & _DEVICE_WORDS}
-    while more := {name for name, inside in words.items() if inside & found} - found:
-        found |= more
-    return found
+    names = {name for name, inside in words.items() if inside & _DEVICE_WORDS}
+    while more := {name for name, inside in words.items() if inside & names} - names:
+        names |= more
+    return names
 
 
 def _spaces(text: str) -> str:

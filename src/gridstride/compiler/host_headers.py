@@ -65,7 +65,7 @@ def host_header_stubs(source: str, include_paths: Sequence[Path], files: Mapping
 
 def host_stubs(includes: Iterable[Include], include_paths: Sequence[Path]) -> dict[str, str]:
     """Content for the included headers that only host code needs, but for those that the user has."""
-    names = {each.name for each in includes if each.name and _host_only(each.name)}
+    names = {include.name for include in includes if include.name and _host_only(include.name)}
     return {
         name: _stub(name) for name in sorted(names) if not any((folder / name).is_file() for folder in include_paths)
     }
@@ -77,6 +77,8 @@ def _host_only(name: str) -> bool:
 
 def _stub(name: str) -> str:
     """What kernels have from it, and the namespace, which `using namespace` may name."""
-    given = next((text for known, text in _GIVES if known.fullmatch(name)), "")
-    namespace = next((each for each in ("thrust", "cub", "torch", "boost") if name.startswith(f"{each}/")), "std")
-    return f"#pragma once\n{given}namespace {namespace} {{}}\n"
+    contents = next((text for known, text in _GIVES if known.fullmatch(name)), "")
+    namespace = next(
+        (library for library in ("thrust", "cub", "torch", "boost") if name.startswith(f"{library}/")), "std"
+    )
+    return f"#pragma once\n{contents}namespace {namespace} {{}}\n"

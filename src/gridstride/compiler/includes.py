@@ -36,18 +36,18 @@ def find_includes(text: Text) -> list[Include]:
     """Every #include and __has_include, in branches that the preprocessor would skip too."""
     if not any(word in text.clean for word in ("include", "embed", "import")):
         return []  # reading all tokens, twice, takes a twentieth of what NVRTC takes
-    found = dict.fromkeys(_scan(text, raw_strings=True))
+    includes = dict.fromkeys(_scan(text, raw_strings=True))
     if 'R"' in text.clean:  # what the preprocessor takes for a raw string depends on the dialect: look both ways
-        found.update(dict.fromkeys(_scan(text, raw_strings=False)))
-    return list(found)
+        includes.update(dict.fromkeys(_scan(text, raw_strings=False)))
+    return list(includes)
 
 
 def _scan(text: Text, *, raw_strings: bool) -> Iterator[Include]:
     start: int | None = 0
     while start is not None:
-        start, found = _next_include(text, start, raw_strings=raw_strings)
-        if found:
-            yield found
+        start, include = _next_include(text, start, raw_strings=raw_strings)
+        if include:
+            yield include
 
 
 def _next_include(text: Text, start: int, *, raw_strings: bool) -> tuple[int | None, Include | None]:
@@ -119,7 +119,7 @@ def dependencies(text: Text, include_paths: Sequence[Path]) -> dict[Path, bytes]
 
     Takes every file that a name could mean, so that a change to any of them is seen.
     """
-    found: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
     pending = [(text, tuple(include_paths))] if include_paths else []
     while pending:
         current, folders = pending.pop()
@@ -128,9 +128,9 @@ def dependencies(text: Text, include_paths: Sequence[Path]) -> dict[Path, bytes]
                 return None
             for folder in folders:
                 path = Path(os.path.normpath(folder / include.name))
-                if path in found or not path.is_file():
+                if path in contents or not path.is_file():
                     continue
-                found[path] = path.read_bytes()
-                below = Text(found[path].decode(errors="replace"))
+                contents[path] = path.read_bytes()
+                below = Text(contents[path].decode(errors="replace"))
                 pending.append((below, (path.parent, *include_paths)))
-    return found
+    return contents

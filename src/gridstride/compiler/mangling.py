@@ -52,7 +52,7 @@ def compiled_types(lowered: str) -> tuple[CompiledType, ...] | None:
         return None
     try:
         reader = _Reader(lowered[2:])
-        return tuple(_compiled(each) for each in reader.encoding())
+        return tuple(_compiled(type_) for type_ in reader.encoding())
     except (_UnreadableError, IndexError, RecursionError):
         return None
 
@@ -63,16 +63,16 @@ def type_argument(lowered: str) -> tuple[CompiledType, ...] | None:
         reader = _Reader(lowered.removeprefix("_Z"))
         reader.name()
         (function,) = reader.arguments
-        return tuple(_compiled(each) for each in function.inner[1:] if each.name != "void" or each.kind != "plain")
+        return tuple(_compiled(type_) for type_ in function.inner[1:] if type_.name != "void" or type_.kind != "plain")
     except (_UnreadableError, IndexError, ValueError, RecursionError):
         return None
 
 
-def _compiled(given: _Type) -> CompiledType:
-    pointer = given.kind in {"pointer", "reference"}
-    inner = given.inner[0] if pointer else given
+def _compiled(type_: _Type) -> CompiledType:
+    pointer = type_.kind in {"pointer", "reference"}
+    inner = type_.inner[0] if pointer else type_
     dtype = None if inner.kind != "plain" else _dtype(inner, pointer)
-    return CompiledType(_spelled(given), pointer, pointer and inner.const, dtype)
+    return CompiledType(_spelled(type_), pointer, pointer and inner.const, dtype)
 
 
 def _dtype(plain: _Type, pointer: bool) -> str | None:
@@ -82,14 +82,14 @@ def _dtype(plain: _Type, pointer: bool) -> str | None:
     return dtype_of([*plain.name.split(), *(["*"] if pointer else [])])
 
 
-def _spelled(given: _Type) -> str:
-    const = "const " if given.const else ""
-    if given.kind == "function":
-        return f"{_spelled(given.inner[0])} ({', '.join(map(_spelled, given.inner[1:]))})"
-    if given.kind == "plain":
-        return f"{const}{given.name}"
-    mark = "*" if given.kind == "pointer" else "&"
-    return f"{_spelled(given.inner[0])}{mark}{' const' if given.const else ''}"
+def _spelled(type_: _Type) -> str:
+    const = "const " if type_.const else ""
+    if type_.kind == "function":
+        return f"{_spelled(type_.inner[0])} ({', '.join(map(_spelled, type_.inner[1:]))})"
+    if type_.kind == "plain":
+        return f"{const}{type_.name}"
+    mark = "*" if type_.kind == "pointer" else "&"
+    return f"{_spelled(type_.inner[0])}{mark}{' const' if type_.const else ''}"
 
 
 class _Reader:
@@ -109,7 +109,7 @@ class _Reader:
             self._type()  # what it returns, which only a template's name has
         while self._at < len(self._text):
             types += self._pack(self._type())
-        return [each for each in types if each.name != "void" or each.kind != "plain"]
+        return [type_ for type_ in types if type_.name != "void" or type_.kind != "plain"]
 
     def name(self) -> str:
         """The name of the function, or of the variable."""
@@ -152,7 +152,7 @@ class _Reader:
         self._take("E")
         if function:
             self.arguments = arguments
-        flat = [each for argument in arguments for each in self._pack(argument)]
+        flat = [type_ for argument in arguments for type_ in self._pack(argument)]
         return f"{name}<{', '.join(map(_spelled, flat))}>"
 
     def _argument(self) -> _Type:
@@ -175,9 +175,9 @@ class _Reader:
             return _Type("pack", inner=tuple(pack))
         if self._next() == "X":  # of expressions only a parameter of the template is read
             self._take("X")
-            found = self._parameter()
+            type_ = self._parameter()
             self._take("E")
-            return found
+            return type_
         return self._type()
 
     def _type(self) -> _Type:
@@ -191,10 +191,10 @@ class _Reader:
         if code == "D":
             return self._extended()
         if code == "S" and self._peek(1) != "t":
-            found = self._substituted()
+            type_ = self._substituted()
             if self._next() != "I":
-                return found
-            return self._remembered(_Type("plain", self._template(found.name, function=False)))
+                return type_
+            return self._remembered(_Type("plain", self._template(type_.name, function=False)))
         return self._remembered(self._compound(code))
 
     def _compound(self, code: str) -> _Type:
@@ -278,13 +278,13 @@ class _Reader:
         self._at += 2
         return True
 
-    def _remembered(self, given: _Type) -> _Type:
-        self._seen.append(given)
-        return given
+    def _remembered(self, type_: _Type) -> _Type:
+        self._seen.append(type_)
+        return type_
 
     @staticmethod
-    def _pack(given: _Type) -> Sequence[_Type]:
-        return given.inner if given.kind == "pack" else (given,)
+    def _pack(type_: _Type) -> Sequence[_Type]:
+        return type_.inner if type_.kind == "pack" else (type_,)
 
     @staticmethod
     def _joined(scope: str, name: str) -> str:

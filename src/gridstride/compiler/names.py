@@ -18,12 +18,12 @@ _ENTRY = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", re.MUL
 
 def kernel_names(ptx: str) -> dict[str, str]:
     """Lowered names of the PTX's kernels by their names in the source; templates and overloads are left out."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for lowered in _ENTRY.findall(ptx):
         name = source_name(lowered)
         if name:
-            found.setdefault(name, []).append(lowered)
-    return {name: lowered[0] for name, lowered in found.items() if len(lowered) == 1}
+            names.setdefault(name, []).append(lowered)
+    return {name: lowered[0] for name, lowered in names.items() if len(lowered) == 1}
 
 
 def source_name(lowered: str) -> str | None:

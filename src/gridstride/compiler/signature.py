@@ -39,10 +39,10 @@ def signatures(source: str) -> Mapping[str, Signature]:
     """Kernels by name, in the order of the source; of several with one name the first."""
     text = Text(source)
     tokens, aliases = _without_directives(text)
-    found: dict[str, Signature] = {}
+    by_name: dict[str, Signature] = {}
     for signature in _Reader(text, tokens, aliases).kernels():
-        found.setdefault(signature.name, signature)
-    return found
+        by_name.setdefault(signature.name, signature)
+    return by_name
 
 
 def _without_directives(text: Text) -> tuple[list[Token], Aliases]:
@@ -76,7 +76,9 @@ def kernels_of_unsure_types(source: str) -> tuple[str, ...]:
     branches = _CONDITION.search(source) is not None
     plain = [signature for signature in signatures(source).values() if not signature.template]
     return tuple(
-        each.name for each in plain if any(branches or not p.settled for p in each.parameters) and each.parameters
+        kernel.name
+        for kernel in plain
+        if any(branches or not p.settled for p in kernel.parameters) and kernel.parameters
     )
 
 

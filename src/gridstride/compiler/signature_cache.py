@@ -18,12 +18,12 @@ def cached_signatures(source: str) -> Mapping[str, Signature]:
     cache, key = shared_cache("signatures", max_bytes=16 << 20), f"{_FORMAT}/{source}"
     stored = cache.get(key)
     if stored is not None:
-        return {name: _decoded(each) for name, each in json.loads(stored).items()}
-    found = signatures(source)
-    cache.put(key, json.dumps({name: asdict(each) for name, each in found.items()}).encode())
-    return found
+        return {name: _decoded(entry) for name, entry in json.loads(stored).items()}
+    by_name = signatures(source)
+    cache.put(key, json.dumps({name: asdict(signature) for name, signature in by_name.items()}).encode())
+    return by_name
 
 
 def _decoded(entry: dict[str, Any]) -> Signature:
-    parameters = tuple(Parameter(**each) for each in entry["parameters"])
+    parameters = tuple(Parameter(**parameter) for parameter in entry["parameters"])
     return Signature(entry["name"], parameters, tuple(entry["template"]), entry["line"])

@@ -24,8 +24,8 @@ def course_folder() -> Path:
 
 def day_numbers(folder: Path | None = None) -> tuple[int, ...]:
     """The days there are."""
-    found = (_NAME.fullmatch(path.name) for path in (folder or course_folder()).glob("day*"))
-    return tuple(sorted(int(match[1]) for match in found if match))
+    matches = (_NAME.fullmatch(path.name) for path in (folder or course_folder()).glob("day*"))
+    return tuple(sorted(int(match[1]) for match in matches if match))
 
 
 @functools.cache
@@ -34,11 +34,11 @@ def day(number: int, folder: Path | None = None) -> Day:
     folder = folder or course_folder()
     if number not in day_numbers(folder):
         raise NoSuchDay(_missing(number, day_numbers(folder)))
-    found = read_day(folder / f"day{number:03}", glossary(folder))
-    for needed in found.needs:
+    lesson_day = read_day(folder / f"day{number:03}", glossary(folder))
+    for needed in lesson_day.needs:
         if needed not in day_numbers(folder) and needed >= number:
-            raise LessonError(found.folder / "lesson.md", 1, f"needs day {needed}, which is no earlier day")
-    return found
+            raise LessonError(lesson_day.folder / "lesson.md", 1, f"needs day {needed}, which is no earlier day")
+    return lesson_day
 
 
 def all_days() -> list[Day]:
@@ -74,13 +74,13 @@ def day_number(word: str) -> int:
 
 def _in_a_row(numbers: Iterable[int]) -> str:
     """Numbers in words, those in a row as `1 to 40`."""
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for number in sorted(numbers):
-        if found and number == found[-1][-1] + 1:
-            found[-1].append(number)
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
         else:
-            found.append([number])
-    return ", ".join(f"{each[0]} to {each[-1]}" if len(each) > 1 else str(each[0]) for each in found)
+            runs.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _missing(number: int, known: tuple[int, ...]) -> str:

@@ -47,25 +47,28 @@ def read_glossary(folder: Path) -> dict[str, Term]:
 def find_term(terms: dict[str, Term], word: str) -> Term | str:
     """The term of that name, or whose meaning names that function; or which is meant where there is none."""
     anchor = Term(word, "", 0).anchor
-    for each in (anchor, anchor.removesuffix("s")):
-        if each in terms:
-            return terms[each]
+    for candidate in (anchor, anchor.removesuffix("s")):
+        if candidate in terms:
+            return terms[candidate]
     code = f"`{word.strip('`()').lower()}"
     for term in terms.values():
-        if any(each.startswith(code) and not each[len(code)].isalnum() for each in _CODE.findall(term.meaning.lower())):
+        if any(
+            phrase.startswith(code) and not phrase[len(code)].isalnum()
+            for phrase in _CODE.findall(term.meaning.lower())
+        ):
             return term
     near = difflib.get_close_matches(anchor, terms, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(terms[each].name for each in near)}?" if near else "see `gridstride glossary`"
+    hint = f"did you mean {', '.join(terms[key].name for key in near)}?" if near else "see `gridstride glossary`"
     return f"the glossary has no term {word!r}: {hint}"
 
 
 def _sections(text: str) -> list[tuple[str, str, int]]:
     """Headings with the text below each and their lines."""
-    found: list[tuple[str, str, int]] = []
+    sections: list[tuple[str, str, int]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("## "):
-            found.append((line[3:].strip(), "", number))
-        elif found:
-            name, meaning, at = found[-1]
-            found[-1] = (name, f"{meaning} {line.strip()}".strip(), at)
-    return found
+            sections.append((line[3:].strip(), "", number))
+        elif sections:
+            name, meaning, at = sections[-1]
+            sections[-1] = (name, f"{meaning} {line.strip()}".strip(), at)
+    return sections

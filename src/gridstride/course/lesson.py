@@ -224,7 +224,7 @@ class Lab:
     @property
     def rows(self) -> tuple[str, ...]:
         """The names of a table's rows."""
-        return self.chips or tuple(each.name for each in self.kernels)
+        return self.chips or tuple(kernel.name for kernel in self.kernels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,16 +30,16 @@ class Checked:
     measured: tuple[tuple[str, str], ...]
 
     def __repr__(self) -> str:
-        said = [line for finding in self.verdict.findings for line in finding.shown]
-        return plain("\n".join([self._headline(), *said, *(f"{name}: {text}" for name, text in self.measured)]))
+        lines = [line for finding in self.verdict.findings for line in finding.shown]
+        return plain("\n".join([self._headline(), *lines, *(f"{name}: {text}" for name, text in self.measured)]))
 
     def _repr_html_(self) -> str:
         colour = _PASS if self.verdict.passed else _FAIL
         rows = "".join(f"<tr><td>{_text(name)}</td><td>{_text(text)}</td></tr>" for name, text in self.measured)
-        said = f"<p>{_text(self.shows)}</p>" if self.verdict.passed else ""
+        html = f"<p>{_text(self.shows)}</p>" if self.verdict.passed else ""
         return (
             f"<div style='border-left:3px solid {colour};padding:2px 0 2px 12px'><b style='color:{colour}'>"
-            f"{_text(self._headline())}</b>{said}{''.join(map(_finding, self.verdict.findings))}"
+            f"{_text(self._headline())}</b>{html}{''.join(map(_finding, self.verdict.findings))}"
             f"{f'<table>{rows}</table>' if rows else ''}</div>"
         )
 
@@ -112,8 +112,8 @@ class Lab:
         """One hint more, and the ones before it; that it was taken is recorded."""
         hints = self.day.lab.hints
         with Progress(progress_file()) as progress:
-            taken = progress.next_hint(self.day.number, len(hints))
-        return Hint(tuple(hints[:taken]), len(hints))
+            hints_shown = progress.next_hint(self.day.number, len(hints))
+        return Hint(tuple(hints[:hints_shown]), len(hints))
 
     def explain(self) -> Explained:
         """The kernel, or a program's launches, run once more in the sandbox for their pictures; ProblemError where the
@@ -132,10 +132,12 @@ class Lab:
         if lab.kind != "kernel":
             raise ProblemError(f"the lab of day {self.day.number} is no kernel: lab.check() judges it")
         device = VirtualGPU(lab.chip, time_limit=_PATIENCE)
-        found = explain(submission(self.file), find(lab.problem), device=device)
+        explained = explain(submission(self.file), find(lab.problem), device=device)
         command = f"gridstride explain {lab.file} --problem {lab.problem} --chip {lab.chip}"
-        limiter = f", limited by {found.profile.limiter}" if found.profile and found.profile.complete else ""
-        return Explained(render(found, command=command), f"{lab.problem}: {found.result.verdict}{limiter}")
+        limiter = (
+            f", limited by {explained.profile.limiter}" if explained.profile and explained.profile.complete else ""
+        )
+        return Explained(render(explained, command=command), f"{lab.problem}: {explained.result.verdict}{limiter}")
 
     def _pictured(self) -> Explained:
         from gridstride.course.labs.program_pictures import page
@@ -144,13 +146,13 @@ class Lab:
 
 
 def _finding(finding: LabFinding) -> str:
-    place = f", line {finding.line}" if finding.line else ""
+    location = f", line {finding.line}" if finding.line else ""
     shown = "\n".join(line for line in finding.shown[1:] if " | " in line)
     listing = f"<pre style='margin:2px 0'>{_text(shown)}</pre>" if shown else ""
-    said = f"<b>{_text(finding.kind.replace('_', ' '))}{place}</b>"
+    heading = f"<b>{_text(finding.kind.replace('_', ' '))}{location}</b>"
     if finding.kind == "compile_error":
-        return f"<div>{said}<pre style='margin:2px 0'>{_text(finding.message)}</pre></div>"
-    return f"<div style='white-space:pre-line'>{said} {_text(finding.message)}</div>{listing}"
+        return f"<div>{heading}<pre style='margin:2px 0'>{_text(finding.message)}</pre></div>"
+    return f"<div style='white-space:pre-line'>{heading} {_text(finding.message)}</div>{listing}"
 
 
 def _text(text: str) -> str:

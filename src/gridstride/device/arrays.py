@@ -76,12 +76,14 @@ class DeviceArray:
     # -- views ---------------------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> DeviceArray:
         """A view of a part that is contiguous in memory: `d[4]`, `d[2:5]`, `d[1, 8:]`; ValueError for others."""
-        each = key if isinstance(key, tuple) else (key,)
-        if not all(one is None or one is ... or isinstance(one, slice) or _whole(one) for one in each):
-            given = type(key).__name__
-            raise TypeError(f"a device array is indexed by whole numbers and slices, not by a {given}: d.numpy()[…]")
+        keys = key if isinstance(key, tuple) else (key,)
+        if not all(one is None or one is ... or isinstance(one, slice) or _whole(one) for one in keys):
+            type_name = type(key).__name__
+            raise TypeError(
+                f"a device array is indexed by whole numbers and slices, not by a {type_name}: d.numpy()[…]"
+            )
         # A tuple with an ellipsis never reads an element: with whole numbers alone, NumPy would.
-        part = self._shadow()[each if ... in each else (*each, ...)]
+        part = self._shadow()[keys if ... in keys else (*keys, ...)]
         if not part.flags.c_contiguous:
             raise ValueError(
                 f"d[…] of shape {part.shape} has gaps in memory ({self!r}): kernels take contiguous arrays; slice the "
@@ -94,11 +96,11 @@ class DeviceArray:
 
     def reshape(self, *shape: int | tuple[int, ...]) -> DeviceArray:
         """The same elements under another shape, one of whose sizes may be -1; ValueError where they do not fit."""
-        wanted = shape[0] if len(shape) == 1 else shape
+        extents = shape[0] if len(shape) == 1 else shape
         try:
-            return self._part(self._shadow().reshape(wanted))
+            return self._part(self._shadow().reshape(extents))
         except ValueError:
-            raise ValueError(f"reshape: {self!r} has {self.size} elements, which do not fit {wanted!r}") from None
+            raise ValueError(f"reshape: {self!r} has {self.size} elements, which do not fit {extents!r}") from None
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same bytes as elements of another dtype; the last dimension becomes longer or shorter."""
@@ -212,13 +214,13 @@ class DeviceArray:
             raise BufferError(
                 f"{self!r} is on device {place(self)} of DLPack's, {dl_device} was asked for: use .numpy()"
             )
-        given = self
+        exported = self
         if copy:
             from gridstride.device.creation import to_device  # which makes such arrays
 
-            given = to_device(self, device=self.device)
+            exported = to_device(self, device=self.device)
         self.device.give_away(stream)
-        return capsule(given, max_version)
+        return capsule(exported, max_version)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

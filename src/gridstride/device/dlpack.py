@@ -78,12 +78,12 @@ def capsule(array: DeviceArray, newest: tuple[int, int] | None) -> Any:
     array.device.expose(array.address, array.nbytes)
     held_as_bits = array.dtype_name == BFLOAT16
     memory = np.asarray(Block(array.address, array.nbytes, array)) if array.nbytes else np.empty(0, np.uint8)
-    made = _given(memory.view(np.uint16 if held_as_bits else array.dtype).reshape(array.shape), newest)
-    tensor = tensor_in(made)
+    exported = _given(memory.view(np.uint16 if held_as_bits else array.dtype).reshape(array.shape), newest)
+    tensor = tensor_in(exported)
     tensor.device_type, tensor.device_id = place(array)
     tensor.code = BFLOAT if held_as_bits else tensor.code
     tensor.data = array.address or None
-    return made
+    return exported
 
 
 def _given(memory: np.ndarray[Any, Any], newest: tuple[int, int] | None) -> Any:

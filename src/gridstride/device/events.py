@@ -59,9 +59,9 @@ class Event:
             raise TypeError(f"elapsed(since): {since!r} is no event")
         if since.device is not self.device:
             raise DeviceError(f"no time lies between {since!r} and {self!r}: they are of two devices")
-        for each in (since, self):
-            if not each.timing:
-                raise DeviceError(f"{each!r} was made without times: gs.event(timing=True)")
+        for event in (since, self):
+            if not event.timing:
+                raise DeviceError(f"{event!r} was made without times: gs.event(timing=True)")
         since.synchronize()
         return self.recorded.elapsed_ms(since.recorded)
 

@@ -99,13 +99,13 @@ def stream(priority: int = 0, *, device: Device | str | None = None) -> Stream:
     """
     chosen = choose(device)
     try:
-        wanted = operator.index(priority)
+        level = operator.index(priority)
     except TypeError:
         raise TypeError(f"stream: priority = {priority!r} is not a whole number") from None
     least, greatest = chosen.priorities
-    if not greatest <= wanted <= least:
-        raise ValueError(f"stream: priority = {wanted}: {chosen.name} has {least} (least) to {greatest} (goes first)")
-    return Stream(chosen, chosen.stream(wanted))
+    if not greatest <= level <= least:
+        raise ValueError(f"stream: priority = {level}: {chosen.name} has {least} (least) to {greatest} (goes first)")
+    return Stream(chosen, chosen.stream(level))
 
 
 def as_stream(device: Device, stream: Any) -> DeviceStream:

@@ -82,14 +82,14 @@ def tensor_map(
     not take.
     """
     if not isinstance(array, DeviceArray):
-        given = type(array).__name__
-        raise TypeError(f"tensor_map: a map is of an array on the device, not of a {given}: gs.to_device(…) first")
+        type_name = type(array).__name__
+        raise TypeError(f"tensor_map: a map is of an array on the device, not of a {type_name}: gs.to_device(…) first")
     seen = _Seen.of(array, shape, strides)
     plan = _plan(seen, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col)
     raw = encoded(array.device.kind, array.address, plan)
-    made = np.frombuffer(raw, np.uint8).view(TensorMap)
-    made.tensor = array
-    return made
+    tensor = np.frombuffer(raw, np.uint8).view(TensorMap)
+    tensor.tensor = array
+    return tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +112,18 @@ class _Seen:
             return _Seen(array.address, array.shape, array.strides, array.dtype, array.dtype_name)
         if shape is None:
             raise ValueError("tensor_map: strides= goes with shape=")
-        size, given = array.dtype.itemsize, tuple(map(int, shape))
-        steps = array.reshape(given).strides if strides is None else tuple(map(int, strides))
-        if len(steps) != len(given) or not given or steps[-1] != size or min(steps) < 0:
+        size, extents = array.dtype.itemsize, tuple(map(int, shape))
+        steps = array.reshape(extents).strides if strides is None else tuple(map(int, strides))
+        if len(steps) != len(extents) or not extents or steps[-1] != size or min(steps) < 0:
             raise ValueError(
-                f"tensor_map: strides={steps} for shape={given}: one for each dimension, in bytes, the last {size}"
+                f"tensor_map: strides={steps} for shape={extents}: one for each dimension, in bytes, the last {size}"
             )
-        end = sum((n - 1) * step for n, step in zip(given, steps, strict=True)) + size
-        if min(given) < 1 or end > array.nbytes:
+        end = sum((n - 1) * step for n, step in zip(extents, steps, strict=True)) + size
+        if min(extents) < 1 or end > array.nbytes:
             raise ValueError(
-                f"tensor_map: shape={given} with strides={steps} reaches {end} bytes, the array has {array.nbytes}"
+                f"tensor_map: shape={extents} with strides={steps} reaches {end} bytes, the array has {array.nbytes}"
             )
-        return _Seen(array.address, given, steps, array.dtype, array.dtype_name)
+        return _Seen(array.address, extents, steps, array.dtype, array.dtype_name)
 
 
 def _plan(
@@ -243,10 +243,10 @@ def _by_driver(address: int, plan: Plan) -> bytes:
         getattr(cu.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"),
     )
     if plan.corners is None:
-        made = check(
+        handle = check(
             cu.cuTensorMapEncodeTiled(*what, [cu.cuuint32_t(n) for n in plan.box], *how), "encoding a tensor map"
         )
     else:
         corners = (list(corner) for corner in plan.corners)
-        made = check(cu.cuTensorMapEncodeIm2col(*what, *corners, *plan.box, *how), "encoding a tensor map")
-    return np.array([int(word) for word in made.opaque], np.uint64).tobytes()
+        handle = check(cu.cuTensorMapEncodeIm2col(*what, *corners, *plan.box, *how), "encoding a tensor map")
+    return np.array([int(word) for word in handle.opaque], np.uint64).tobytes()

@@ -58,8 +58,8 @@ def _kind(what: str, shape: tuple[int, ...], spatial: tuple[int, ...], layered: 
     rank = len(spatial) - layered
     if cubemap:
         if rank != 3 or spatial[-3] != 6 or spatial[-1] != spatial[-2]:
-            wanted = "(layers, 6, n, n)" if layered else "(6, n, n)"
-            raise ValueError(f"{what}: shape {shape} with cubemap=True: it must be {wanted}, six square faces")
+            expected = "(layers, 6, n, n)" if layered else "(6, n, n)"
+            raise ValueError(f"{what}: shape {shape} with cubemap=True: it must be {expected}, six square faces")
         return "acube" if layered else "cube"
     if not 1 <= rank <= (2 if layered else 3):
         which = "1 or 2 dimensions behind the layers" if layered else "1 to 3 dimensions"
@@ -79,11 +79,11 @@ def linear_layout(what: str, shape: Sequence[int], dtype: np.dtype[Any], channel
         flat = int(np.prod(shape[:1]))
         if not 1 <= flat <= LINEAR_TEXELS:
             raise ValueError(f"{what}: {flat} texels of linear memory; 1 to {LINEAR_TEXELS} are possible")
-        found = layout_of(what, (1, *shape[1:]), dtype, channels)
+        layout = layout_of(what, (1, *shape[1:]), dtype, channels)
         width, height = flat, 0
     else:
-        found = layout_of(what, shape, dtype, channels)
-        width, height = found.width, found.height
+        layout = layout_of(what, shape, dtype, channels)
+        width, height = layout.width, layout.height
     row = width * channels * dtype.itemsize
     if height and row % PITCH_ALIGNMENT:
         raise ValueError(
@@ -109,11 +109,11 @@ def sampling_of(
 ) -> Sampling:  # fmt: skip
     """The modes of a texture, checked against its texels."""
     axes = 1 + bool(layout.height) + bool(layout.depth)
-    given = (address,) * axes if isinstance(address, str) else tuple(address)[:axes]
-    modes = (*given, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
+    per_axis = (address,) * axes if isinstance(address, str) else tuple(address)[:axes]
+    modes = (*per_axis, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
     for mode in modes:
         _one_of("address", mode, ADDRESSES)
-    taken = address_modes(modes, normalized=normalized or layout.cubemap)
+    modes_checked = address_modes(modes, normalized=normalized or layout.cubemap)
     _one_of("filter", filter, FILTERS)
     _one_of("mipmap_filter", mipmap_filter, FILTERS)
     _one_of("read", read, READS)
@@ -123,7 +123,7 @@ def sampling_of(
     floating = layout.dtype in ("float16", "float32")
     _check_reading(layout, filter, read, srgb, floating)
     _check_levels(layout, normalized)
-    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in taken):
+    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in modes_checked):
         raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
     if not 0 <= low <= high or not -16 <= lod_bias < 16:
@@ -131,7 +131,7 @@ def sampling_of(
             f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
         )
     return Sampling(
-        taken, filter, normalized or layout.cubemap, read, srgb,
+        modes_checked, filter, normalized or layout.cubemap, read, srgb,
         (border_color[0], border_color[1], border_color[2], border_color[3]), mipmap_filter, float(lod_bias),
         (float(low), float(high)),
     )  # fmt: skip

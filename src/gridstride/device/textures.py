@@ -148,7 +148,7 @@ def texture(
         layout = linear_layout("texture", array.shape, array.dtype, channels, array.address)
         sampling = sampling_of(layout, **modes)
         return Texture(Texels(array.device, layout, array.shape, array), sampling)
-    levels = [_values("texture", each) for each in (array, *mipmaps)]
+    levels = [_values("texture", level) for level in (array, *mipmaps)]
     first = levels[0]
     layout = layout_of(
         "texture", first.shape, first.dtype, channels, layered=layered, cubemap=cubemap, levels=len(levels)
@@ -204,11 +204,11 @@ def level_shape(layout: ImageLayout, shape: tuple[int, ...], level: int) -> tupl
 
 def _check_levels(layout: ImageLayout, levels: Sequence[np.ndarray[Any, Any]]) -> None:
     for level, values in enumerate(levels):
-        wanted = level_shape(layout, levels[0].shape, level)
-        if values.shape != wanted or values.dtype != levels[0].dtype:
+        expected = level_shape(layout, levels[0].shape, level)
+        if values.shape != expected or values.dtype != levels[0].dtype:
             raise ValueError(
                 f"texture: mipmap level {level} is {values.dtype}{list(values.shape)}, it must be "
-                f"{levels[0].dtype}{list(wanted)}"
+                f"{levels[0].dtype}{list(expected)}"
             )
     most = max(layout.width, layout.height, layout.depth).bit_length()
     if len(levels) > most:

@@ -21,26 +21,26 @@ _RANGED = "int32"  # a kernel's int, which a size may go beyond
 
 def head(op: OperatorSignature) -> str:
     """The C++ function's type, name and parameters, in the order of the schema."""
-    tensors = [f"Tensor {each.name}" for each in op.given]
+    tensors = [f"Tensor {parameter.name}" for parameter in op.given]
     numbers = [f"{NUMERIC[dtype].boxed} {name}" for name, dtype in op.numbers]
     return wrapped(f"{returns(op)} {op.name}(", [*tensors, *numbers], ")", last_comma=False)
 
 
 def returns(op: OperatorSignature) -> str:
     """Its type."""
-    made = ["Tensor"] * len(op.made)
-    return "void" if not made else "Tensor" if len(made) == 1 else f"std::tuple<{', '.join(made)}>"
+    types = ["Tensor"] * len(op.made)
+    return "void" if not types else "Tensor" if len(types) == 1 else f"std::tuple<{', '.join(types)}>"
 
 
 def schema(op: OperatorSignature) -> str:
     """As PyTorch reads it."""
     tensors = [
-        f"Tensor({chr(97 + number)}!) {word(each.name)}" if each.written else f"Tensor {word(each.name)}"
-        for number, each in enumerate(op.given)
+        f"Tensor({chr(97 + number)}!) {word(parameter.name)}" if parameter.written else f"Tensor {word(parameter.name)}"
+        for number, parameter in enumerate(op.given)
     ]
     numbers = [f"{NUMERIC[dtype].schema} {word(name)}" for name, dtype in op.numbers]
-    made = ["Tensor"] * len(op.made)
-    out = "()" if not made else "Tensor" if len(made) == 1 else f"({', '.join(made)})"
+    types = ["Tensor"] * len(op.made)
+    out = "()" if not types else "Tensor" if len(types) == 1 else f"({', '.join(types)})"
     return f"{op.name}({', '.join((*tensors, *numbers))}) -> {out}"
 
 
@@ -49,15 +49,15 @@ def body(op: OperatorSignature) -> Iterator[str]:
     yield f'const char* op = "{op.name}";'
     first = op.given[0].name
     if op.of_element:
-        lead = next(each.name for each in op.given if each.name in op.of_element)
+        lead = next(parameter.name for parameter in op.given if parameter.name in op.of_element)
         yield f"const auto element = {lead}.scalar_type();"
         yield from _kernel(op)
-    for each in op.given:
-        yield f'expect(op, "{word(each.name)}", {each.name}, {_dtype(op, each)}, {first});'
-        yield f'expect_axes(op, "{word(each.name)}", {each.name}, {_least_axes(op, each)});'
+    for parameter in op.given:
+        yield f'expect(op, "{word(parameter.name)}", {parameter.name}, {_dtype(op, parameter)}, {first});'
+        yield f'expect_axes(op, "{word(parameter.name)}", {parameter.name}, {_least_axes(op, parameter)});'
     yield from _sizes(op)
-    for each in op.given:
-        yield f'expect_shape(op, "{word(each.name)}", {each.name}, {_own_shape(op, each)});'
+    for parameter in op.given:
+        yield f'expect_shape(op, "{word(parameter.name)}", {parameter.name}, {_own_shape(op, parameter)});'
     for array in op.arrays:
         if not array.given:
             yield f"Tensor {array.name} = {_made(op, array)};"
@@ -70,21 +70,21 @@ def body(op: OperatorSignature) -> Iterator[str]:
 
 def _result(op: OperatorSignature) -> str:
     """What stands behind `return`."""
-    made = [each.name for each in op.made]
-    return "" if not made else f" {made[0]}" if len(made) == 1 else f" {{{', '.join(made)}}}"
+    names = [parameter.name for parameter in op.made]
+    return "" if not names else f" {names[0]}" if len(names) == 1 else f" {{{', '.join(names)}}}"
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
     return {size.name: size.name for size in op.sizes} | {MULTIPROCESSORS: MULTIPROCESSORS}
 
 
-def _dtype(op: OperatorSignature, each: Parameter) -> str:
-    return "element" if each.name in op.of_element else f"ScalarType::{_SCALAR_TYPES[each.dtype]}"
+def _dtype(op: OperatorSignature, parameter: Parameter) -> str:
+    return "element" if parameter.name in op.of_element else f"ScalarType::{_SCALAR_TYPES[parameter.dtype]}"
 
 
-def _least_axes(op: OperatorSignature, each: Parameter) -> int:
+def _least_axes(op: OperatorSignature, parameter: Parameter) -> int:
     """One less where its first axis may be no axis at all: a row of numbers is one row."""
-    return len(each.shape) - (each.shape[0] in _leading(op))
+    return len(parameter.shape) - (parameter.shape[0] in _leading(op))
 
 
 def _leading(op: OperatorSignature) -> dict[str, Size]:
@@ -102,35 +102,35 @@ def _sizes(op: OperatorSignature) -> Iterator[str]:
         yield f"const int64_t {size.name} = {has}{f' / {size.scale}' if size.scale != 1 else ''};"
 
 
-def _extent(each: Size) -> str:
-    return f"{each.array}.size({each.array}.dim() - {each.axis})"
+def _extent(size: Size) -> str:
+    return f"{size.array}.size({size.array}.dim() - {size.axis})"
 
 
-def _own_shape(op: OperatorSignature, each: Parameter) -> str:
-    return f"{{{', '.join(as_cpp(extent, _spelled(op)) for extent in each.shape)}}}"
+def _own_shape(op: OperatorSignature, parameter: Parameter) -> str:
+    return f"{{{', '.join(as_cpp(extent, _spelled(op)) for extent in parameter.shape)}}}"
 
 
-def _made(op: OperatorSignature, each: Parameter) -> str:
+def _made(op: OperatorSignature, parameter: Parameter) -> str:
     """A tensor of an output's shape, or of scratch memory's."""
-    like = op.like(each)
-    first, lead = op.given[0].name, _leading(op).get(each.shape[0])
+    like = op.like(parameter)
+    first, lead = op.given[0].name, _leading(op).get(parameter.shape[0])
     same = like is not None and (
-        like.dtype == each.dtype and (like.name in op.of_element) is (each.name in op.of_element)
+        like.dtype == parameter.dtype and (like.name in op.of_element) is (parameter.name in op.of_element)
     )
-    if like is not None and same and each.role == "out":
+    if like is not None and same and parameter.role == "out":
         return f"torch::stable::empty_like({like.name})"
-    sizes = _own_shape(op, each)
-    if lead is not None and each.role == "out":
+    sizes = _own_shape(op, parameter)
+    if lead is not None and parameter.role == "out":
         array = next(p for p in op.given if p.name == lead.array)
-        rest = ", ".join(as_cpp(extent, _spelled(op)) for extent in each.shape[1:])
+        rest = ", ".join(as_cpp(extent, _spelled(op)) for extent in parameter.shape[1:])
         sizes = f"behind({lead.array}, {len(array.shape)}, {{{rest}}})"
-    return f"torch::stable::new_empty({first}, {sizes}, {_dtype(op, each)})"
+    return f"torch::stable::new_empty({first}, {sizes}, {_dtype(op, parameter)})"
 
 
 def _launch(op: OperatorSignature) -> Iterator[str]:
     launch = op.launch
     words = (*launch.grid, *launch.block, launch.shared)
-    if any(MULTIPROCESSORS in names(each) for each in words):
+    if any(MULTIPROCESSORS in names(word) for word in words):
         yield f"const int64_t {MULTIPROCESSORS} = attribute(cudaDevAttrMultiProcessorCount, device);"
     if op.kernel.needs is not None:
         major, minor = op.kernel.needs
@@ -139,31 +139,35 @@ def _launch(op: OperatorSignature) -> Iterator[str]:
         needs = f"the kernel needs compute capability {major}.{minor}"
         yield f'STD_TORCH_CHECK(capability >= {major}{minor}, op, ": {needs}");'
     for name, words_of in (("grid", launch.grid), ("block", launch.block)):
-        values = [f'as_int(op, "{name}", {as_cpp(each, _spelled(op))})' for each in words_of]
+        values = [f'as_int(op, "{name}", {as_cpp(size, _spelled(op))})' for size in words_of]
         yield f"const dim3 {name}({', '.join(values)});"
     yield f"const size_t shared = {as_cpp(launch.shared, _spelled(op))};"
-    given = []
+    arguments = []
     for parameter in op.problem.parameters:
-        given.append(f"&{parameter.name}_given")
+        arguments.append(f"&{parameter.name}_given")
         if parameter.shape:
             yield f"void* {parameter.name}_given = {parameter.name}.data_ptr();"
         else:
             yield f"{NUMERIC[parameter.dtype].kernel} {parameter.name}_given = {_number(parameter)};"
-    yield wrapped("void* arguments[] = {", given, "};", indent=4)
+    yield wrapped("void* arguments[] = {", arguments, "};", indent=4)
     if not op.of_element:
         yield f"const void* kernel = reinterpret_cast<const void*>(&{namespace(op, None)}::{entry(op, None)});"
     yield "if (grid.x == 0 || grid.y == 0 || grid.z == 0) {  // nothing is launched where there is nothing to do"
-    for made in op.made:
-        yield f'    expect_empty(op, "{word(made.name)}", {made.name});'
+    for output in op.made:
+        yield f'    expect_empty(op, "{word(output.name)}", {output.name});'
     yield f"    return{_result(op)};"
     yield "}"
-    together = "true" if launch.cooperative else "false"
-    yield f"launch(op, kernel, grid, block, shared, arguments, {together}, device);"
+    cooperative = "true" if launch.cooperative else "false"
+    yield f"launch(op, kernel, grid, block, shared, arguments, {cooperative}, device);"
 
 
-def _number(each: Parameter) -> str:
-    kernel = NUMERIC[each.dtype].kernel
-    return f'as_int(op, "{each.name}", {each.name})' if each.dtype == _RANGED else f"static_cast<{kernel}>({each.name})"
+def _number(parameter: Parameter) -> str:
+    kernel = NUMERIC[parameter.dtype].kernel
+    return (
+        f'as_int(op, "{parameter.name}", {parameter.name})'
+        if parameter.dtype == _RANGED
+        else f"static_cast<{kernel}>({parameter.name})"
+    )
 
 
 def _kernel(op: OperatorSignature) -> Iterator[str]:
@@ -173,7 +177,7 @@ def _kernel(op: OperatorSignature) -> Iterator[str]:
         yield f"if (element == ScalarType::{_SCALAR_TYPES[element]})"
         yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, element)}::{entry(op, element)});"
     known = ", ".join(_SCALAR_TYPES[element] for element in op.elements)
-    lead = next(each.name for each in op.given if each.name in op.of_element)
+    lead = next(parameter.name for parameter in op.given if parameter.name in op.of_element)
     yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} is ", toString(element), ", not one of {known}");'
 
 

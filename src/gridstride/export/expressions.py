@@ -22,8 +22,8 @@ def as_python(text: str, spelled: Mapping[str, str]) -> str:
 
 
 def _written(node: ast.expr, text: str, spelled: Mapping[str, str], floor: str) -> str:
-    def inner(each: ast.expr) -> str:
-        return _written(each, text, spelled, floor)
+    def inner(node: ast.expr) -> str:
+        return _written(node, text, spelled, floor)
 
     match node:
         case ast.Constant(value=int(number)):

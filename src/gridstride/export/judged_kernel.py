@@ -31,9 +31,11 @@ def compiled(problem: Problem, kernel: KernelFile) -> OperatorSignature:
         runnable = build(problem, kernel, gpu)
     except RefusedError as refused:
         raise ExportError(f"{kernel.filename} cannot be run: {refused.finding.message}") from None
-    whole = replace(kernel, entry=runnable.kernel.name, launch=runnable.launch)
-    elements, of_element = _elements(problem, whole, gpu) if _ELEMENT.search(kernel.source) else ((), frozenset[str]())
-    return signature(problem, whole, elements=elements, of_element=of_element)
+    with_launch = replace(kernel, entry=runnable.kernel.name, launch=runnable.launch)
+    elements, of_element = (
+        _elements(problem, with_launch, gpu) if _ELEMENT.search(kernel.source) else ((), frozenset[str]())
+    )
+    return signature(problem, with_launch, elements=elements, of_element=of_element)
 
 
 def headers(kernel: KernelFile) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ def backward_of(folder: Folder) -> Folder | None:
 
 def _elements(problem: Problem, kernel: KernelFile, gpu: VirtualGPU) -> tuple[tuple[str, ...], frozenset[str]]:
     """The dtypes for which it compiles, and the arrays that change with them."""
-    found: dict[str, list[str | None]] = {}
+    by_name: dict[str, list[str | None]] = {}
     assert kernel.entry is not None
     with use(gpu):
         for element in ELEMENTS:
@@ -58,7 +60,7 @@ def _elements(problem: Problem, kernel: KernelFile, gpu: VirtualGPU) -> tuple[tu
                 bound = cuda(kernel.source, options, filename=kernel.filename)[kernel.entry].bound()
             except CompileError:
                 continue  # it has no code for that one
-            found[element] = [parameter.dtype for parameter in bound.parameters]
+            by_name[element] = [parameter.dtype for parameter in bound.parameters]
     names = [parameter.name for parameter in problem.parameters]
-    of = {name for number, name in enumerate(names) if all(found[each][number] == each for each in found)}
-    return (tuple(found), frozenset(of)) if of else ((), frozenset())
+    of = {name for number, name in enumerate(names) if all(by_name[name][number] == name for name in by_name)}
+    return (tuple(by_name), frozenset(of)) if of else ((), frozenset())

@@ -81,17 +81,17 @@ class OperatorSignature:
     @property
     def given(self) -> tuple[Parameter, ...]:
         """Tensors that the caller gives, those that are written in place among them."""
-        return tuple(each for each in self.arrays if each.given)
+        return tuple(array for array in self.arrays if array.given)
 
     @property
     def made(self) -> tuple[Parameter, ...]:
         """Tensors that come out."""
-        return tuple(each for each in self.arrays if each.role == "out")
+        return tuple(array for array in self.arrays if array.role == "out")
 
     @property
     def written(self) -> tuple[Parameter, ...]:
         """Tensors that are given and written in place."""
-        return tuple(each for each in self.given if each.written)
+        return tuple(parameter for parameter in self.given if parameter.written)
 
     @property
     def has_slopes(self) -> bool:
@@ -110,13 +110,13 @@ class OperatorSignature:
         listed = {name for name, _ in own}
         return (*own, *((size.name, "int64") for size in self.sizes if size.is_argument and size.name not in listed))
 
-    def like(self, made: Parameter) -> Parameter | None:
+    def like(self, output: Parameter) -> Parameter | None:
         """A tensor that is given with the shape and dtype of one that is made; it has its axes in front, too."""
         alike = (
-            each
-            for each in self.given
-            if (each.shape, each.dtype) == (made.shape, made.dtype)
-            and (each.name in self.of_element) is (made.name in self.of_element)
+            parameter
+            for parameter in self.given
+            if (parameter.shape, parameter.dtype) == (output.shape, output.dtype)
+            and (parameter.name in self.of_element) is (output.name in self.of_element)
         )
         return next(alike, None)
 
@@ -127,9 +127,9 @@ class OperatorSignature:
         return self.kernel.entry
 
 
-def is_floating(each: Parameter) -> bool:
+def is_floating(parameter: Parameter) -> bool:
     """Whether its elements can have gradients."""
-    return NUMERIC[each.dtype].schema == "float"
+    return NUMERIC[parameter.dtype].schema == "float"
 
 
 def word(name: str) -> str:
@@ -153,16 +153,18 @@ def signature(
 
 def _sizes(problem: Problem) -> tuple[Size, ...]:
     """Each size from the first axis that tells it; those in front of a tensor's own axes count as its first."""
-    found: dict[str, Size] = {}
-    given = [parameter for parameter in problem.parameters if parameter.shape and parameter.given]
+    sizes: dict[str, Size] = {}
+    inputs = [parameter for parameter in problem.parameters if parameter.shape and parameter.given]
     for _ in problem.sizes:  # one may follow from another
-        for each in given:
-            for number, extent in enumerate(each.shape):
-                size = unknown_in(extent, set(found))
+        for parameter in inputs:
+            for number, extent in enumerate(parameter.shape):
+                size = unknown_in(extent, set(sizes))
                 line = solved(extent, size) if size is not None else None
                 if size is not None and line is not None:
-                    found[size] = Size(size, each.name, len(each.shape) - number, number == 0 and line == (1, 0), *line)
+                    sizes[size] = Size(
+                        size, parameter.name, len(parameter.shape) - number, number == 0 and line == (1, 0), *line
+                    )
     left = {name for parameter in problem.parameters for extent in parameter.shape for name in names(extent)} - set(
-        found
+        sizes
     )
-    return (*found.values(), *(Size(name) for name in sorted(left)))
+    return (*sizes.values(), *(Size(name) for name in sorted(left)))

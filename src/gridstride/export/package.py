@@ -49,7 +49,7 @@ class Package:
     @property
     def needs(self) -> tuple[int, int] | None:
         """The least compute capability that has all instructions."""
-        return max((each.kernel.needs for each in self.ops if each.kernel.needs), default=None)
+        return max((op.kernel.needs for op in self.ops if op.kernel.needs), default=None)
 
 
 def package(folder: Folder, kernel: KernelFile, name: str | None = None) -> Package:
@@ -74,12 +74,12 @@ def write(what: Package, target: Path) -> list[str]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as room:
-            whole = Path(room) / "whole"
+            package_folder = Path(room) / "whole"
             for name, data in files.items():
-                path = whole / name
+                path = package_folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-            os.rename(whole, target)
+            os.rename(package_folder, target)
     except OSError as error:
         raise ExportError(f"{target} cannot be written: {error.strerror}") from error
     return sorted(files)
@@ -114,7 +114,7 @@ def _values(what: Package) -> dict[str, Any]:
         "gradients": what.gradients,
         "without_gradient": _without_gradient(what),
         "without_gradient_list": table(_without_gradient(what)),
-        "written": table({op.name: [each.name for each in op.written] for op in what.ops if op.written}),
+        "written": table({op.name: [parameter.name for parameter in op.written] for op in what.ops if op.written}),
         "rounds_up": any("ceil_div(" in line for op in what.ops for line in python_source.fake(op)),
         "gradient_table": table({gradient.name: (gradient.backward, gradient.of) for gradient in what.gradients}),
         "arch": _ARCHITECTURE if what.needs else "",
@@ -133,8 +133,8 @@ def _without_gradient(what: Package) -> list[str]:
 
 
 def _order(op: OperatorSignature) -> tuple[list[str], list[str]]:
-    arguments = [each.name for each in op.given] + [name for name, _ in op.numbers]
-    return arguments, [each.name for each in (*op.written, *op.made)]
+    arguments = [parameter.name for parameter in op.given] + [name for name, _ in op.numbers]
+    return arguments, [parameter.name for parameter in (*op.written, *op.made)]
 
 
 def _op_values(op: OperatorSignature) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _op_values(op: OperatorSignature) -> dict[str, Any]:
     return {
         "name": op.name, "title": title, "headers": headers(op.kernel), "file": _file(op), "entry": op.entry,
         "instances": instances,
-        "cpp_head": cpp_source.head(op), "written": [word(each.name) for each in op.written],
+        "cpp_head": cpp_source.head(op), "written": [word(parameter.name) for parameter in op.written],
         "refuse_gradients": python_source.refuse_gradients(op),
         "body": list(cpp_source.body(op)), "schema": cpp_source.schema(op), "made": bool(op.made),
         "python_head": python_source.head(op, op.name), "fake_head": python_source.head(op, f"_{op.name}_fake"),

@@ -13,7 +13,7 @@ from gridstride.judge.problem import Parameter
 
 def parameters(op: OperatorSignature) -> list[str]:
     """Names and types, in the order of the schema."""
-    tensors = [f"{word(each.name)}: Tensor" for each in op.given]
+    tensors = [f"{word(parameter.name)}: Tensor" for parameter in op.given]
     return [*tensors, *(f"{word(name)}: {NUMERIC[dtype].schema}" for name, dtype in op.numbers)]
 
 
@@ -24,15 +24,15 @@ def head(op: OperatorSignature, name: str) -> str:
 
 def returns(op: OperatorSignature) -> str:
     """The type of what comes out."""
-    made = ["Tensor"] * len(op.made)
-    return "None" if not made else "Tensor" if len(made) == 1 else f"tuple[{', '.join(made)}]"
+    types = ["Tensor"] * len(op.made)
+    return "None" if not types else "Tensor" if len(types) == 1 else f"tuple[{', '.join(types)}]"
 
 
 def call(op: OperatorSignature) -> str:
     """The raw op with tensors that are ready for it."""
     tensors = [
-        f'_ready("{op.name}", "{word(each.name)}", {word(each.name)}{", written=True" if each.written else ""})'
-        for each in op.given
+        f'_ready("{op.name}", "{word(p.name)}", {word(p.name)}{", written=True" if p.written else ""})'
+        for p in op.given
     ]
     arguments = [*tensors, *(word(name) for name, _ in op.numbers)]
     return wrapped(f"{'return ' if op.made else ''}_OPS.{op.name}(", arguments, ")", indent=4)
@@ -40,21 +40,22 @@ def call(op: OperatorSignature) -> str:
 
 def refuse_gradients(op: OperatorSignature) -> str:
     """The check of an op that writes in place: autograd must not record it."""
-    tensors = [word(each.name) for each in op.given]
+    tensors = [word(parameter.name) for parameter in op.given]
     return wrapped("_refuse_gradients(", [f'"{op.name}"', *(f"{name}={name}" for name in tensors)], ")", indent=4)
 
 
 def shapes(op: OperatorSignature) -> str:
     """Each tensor with its dtype and its axes, in words."""
-    given = [_described(op, each) for each in op.given]
-    made = [_described(op, each) for each in op.made]
+    inputs = [_described(op, parameter) for parameter in op.given]
+    outputs = [_described(op, parameter) for parameter in op.made]
     element = f"; T is {', '.join(op.elements[:-1])} or {op.elements[-1]}" if op.of_element else ""
-    return f"{', '.join(given)}{' -> ' if made else ''}{', '.join(made)}{element}"
+    return f"{', '.join(inputs)}{' -> ' if outputs else ''}{', '.join(outputs)}{element}"
 
 
-def _described(op: OperatorSignature, each: Parameter) -> str:
-    dtype = "T" if each.name in op.of_element else each.dtype
-    return f"{word(each.name)} {dtype} [{', '.join(each.shape)}]{' (written)' if each.role == 'inout' else ''}"
+def _described(op: OperatorSignature, parameter: Parameter) -> str:
+    dtype = "T" if parameter.name in op.of_element else parameter.dtype
+    written = " (written)" if parameter.role == "inout" else ""
+    return f"{word(parameter.name)} {dtype} [{', '.join(parameter.shape)}]{written}"
 
 
 def fake(op: OperatorSignature) -> Iterator[str]:
@@ -62,12 +63,12 @@ def fake(op: OperatorSignature) -> Iterator[str]:
     if not op.made:
         yield "return None"
         return
-    needed = [each for each in op.made if op.like(each) is None]
+    needed = [output for output in op.made if op.like(output) is None]
     if needed:
         yield from _sizes(op)
-    made = [_fake(op, each) for each in op.made]
-    line = f"return {', '.join(made)}"
-    yield line if len(line) <= 110 else wrapped("return (", made, ")", indent=4)
+    outputs = [_fake(op, parameter) for parameter in op.made]
+    line = f"return {', '.join(outputs)}"
+    yield line if len(line) <= 110 else wrapped("return (", outputs, ")", indent=4)
 
 
 def _spelled(op: OperatorSignature) -> dict[str, str]:
@@ -89,24 +90,24 @@ def _sizes(op: OperatorSignature) -> Iterator[str]:
             yield f"{word(size.name)} = {has}{f' // {size.scale}' if size.scale != 1 else ''}"
 
 
-def _fake(op: OperatorSignature, each: Parameter) -> str:
-    like = op.like(each)
+def _fake(op: OperatorSignature, parameter: Parameter) -> str:
+    like = op.like(parameter)
     if like is not None:
         return f"torch.empty_like({word(like.name)}, memory_format=torch.contiguous_format)"
-    first, lead = word(op.given[0].name), _lead(op, each)
-    extents = [as_python(extent, _spelled(op)) for extent in each.shape]
+    first, lead = word(op.given[0].name), _lead(op, parameter)
+    extents = [as_python(extent, _spelled(op)) for extent in parameter.shape]
     if lead is not None:
         axes = len(next(p for p in op.given if p.name == lead.array).shape)
         array = word(lead.array)
         extents[0] = f"*{array}.shape[: {array}.dim() - {axes - 1}]" if axes > 1 else f"*{array}.shape"
     lead_array = next((word(p.name) for p in op.given if p.name in op.of_element), first)
-    dtype = f"{lead_array}.dtype" if each.name in op.of_element else f"torch.{NUMERIC[each.dtype].torch}"
+    dtype = f"{lead_array}.dtype" if parameter.name in op.of_element else f"torch.{NUMERIC[parameter.dtype].torch}"
     shape = f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
     return f"{first}.new_empty({shape}, dtype={dtype})"
 
 
-def _lead(op: OperatorSignature, each: Parameter) -> Size | None:
-    return next((size for size in op.sizes if size.leading and size.name == each.shape[0]), None)
+def _lead(op: OperatorSignature, parameter: Parameter) -> Size | None:
+    return next((size for size in op.sizes if size.leading and size.name == parameter.shape[0]), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +133,29 @@ class Gradient:
 
 def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | None:
     """None where the backward op asks for something that is no input, no result and no result's gradient."""
-    inputs, outputs = [each.name for each in op.given], [each.name for each in op.made]
+    inputs, outputs = [parameter.name for parameter in op.given], [parameter.name for parameter in op.made]
     numbers = [name for name, _ in op.numbers]
     slopes = {f"d{name}": name for name in outputs}
-    asked = [each.name for each in backward.given]
-    made = {each.name: each.name.removeprefix("d") for each in backward.made}
+    names = [parameter.name for parameter in backward.given]
+    made = {parameter.name: parameter.name.removeprefix("d") for parameter in backward.made}
     known = {*inputs, *outputs, *slopes}
-    fits = set(asked) <= known and {name for name, _ in backward.numbers} <= set(numbers) and op.made
-    if not fits or not set(made.values()) <= set(inputs) or any(each.written for each in (*op.given, *backward.given)):
+    fits = set(names) <= known and {name for name, _ in backward.numbers} <= set(numbers) and op.made
+    if (
+        not fits
+        or not set(made.values()) <= set(inputs)
+        or any(parameter.written for parameter in (*op.given, *backward.given))
+    ):
         return None
-    saved = [name for name in asked if name not in slopes]
+    saved = [name for name in names if name not in slopes]
     used = [name for name, _ in backward.numbers]
-    ready = [f"{name}.contiguous()" if name in slopes else word(name) for name in asked]
+    ready = [f"{name}.contiguous()" if name in slopes else word(name) for name in names]
     back = {source: result for result, source in made.items()}
     return Gradient(
         name=op.name,
         backward=backward.name,
         inputs=_unpacked([*map(word, inputs), *map(word, numbers)]),
         outputs=", ".join(outputs),
-        without=", ".join(name for name in outputs if f"d{name}" not in asked),
+        without=", ".join(name for name in outputs if f"d{name}" not in names),
         saved=", ".join(map(word, saved)),
         unpacked=_unpacked(list(map(word, saved))),
         numbers=_unpacked(list(map(word, used))) if used else "",
@@ -160,9 +165,9 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | N
         returned=", ".join([back.get(name, "None") for name in inputs] + ["None"] * len(numbers)),
         of=made,
         missing=tuple(
-            (number, word(each.name))
-            for number, each in enumerate(op.given)
-            if is_floating(each) and each.name not in back
+            (number, word(parameter.name))
+            for number, parameter in enumerate(op.given)
+            if is_floating(parameter) and parameter.name not in back
         ),
     )
 

@@ -62,8 +62,8 @@ def build(what: Package, folder: Path, torch: Path, compilers: Compilers) -> Pat
         flags = [*architecture_flags(what), _TARGET, "-std=c++17", "-O3", "-Xcompiler", "-fPIC", "-w"]
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
             commands = [
-                [*compilers.nvcc, "-c", *flags, "-I", str(torch / "include"), "-o", str(made), str(source)]
-                for source, made in zip(sources, objects, strict=True)
+                [*compilers.nvcc, "-c", *flags, "-I", str(torch / "include"), "-o", str(target), str(source)]
+                for source, target in zip(sources, objects, strict=True)
             ]
             list(pool.map(lambda command: _run(command, compilers), commands))
         link = [*compilers.link, "-shared", "-o", str(library), *map(str, objects), *compilers.runtime]
@@ -119,8 +119,8 @@ def _run(command: Sequence[str], compilers: Compilers) -> None:
     except subprocess.TimeoutExpired:
         raise ExportError(f"{Path(command[0]).name} had not ended after {_SECONDS} s") from None
     if done.returncode:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        shown = "\n".join(said[-30:])
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        shown = "\n".join(lines[-30:])
         raise ExportError(f"building with {compilers.said} failed ({Path(command[0]).name}):\n{shown}")
 
 
@@ -145,8 +145,8 @@ def _pack(what: Package, folder: Path, library: bytes) -> Path:
     path = folder / "dist" / f"{name}-{tag}.whl"
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for each, data in files.items():
-            wheel.writestr(zipfile.ZipInfo(each, _STAMP), data, zipfile.ZIP_DEFLATED)
+        for filename, data in files.items():
+            wheel.writestr(zipfile.ZipInfo(filename, _STAMP), data, zipfile.ZIP_DEFLATED)
     return path
 
 

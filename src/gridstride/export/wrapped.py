@@ -35,13 +35,13 @@ def table(value: dict[str, object] | list[str]) -> str:
     """A table in Python, each row of a dictionary on a line."""
     if isinstance(value, list) or not value:
         return _literal(value)
-    rows = "".join(f"    {_literal(key)}: {_literal(each)},\n" for key, each in value.items())
+    rows = "".join(f"    {_literal(key)}: {_literal(item)},\n" for key, item in value.items())
     return f"{{\n{rows}}}"
 
 
 def _literal(value: object) -> str:
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_literal(key)}: {_literal(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
     if isinstance(value, tuple):
         return f"({', '.join(map(_literal, value))})"
     if isinstance(value, list):

@@ -54,8 +54,8 @@ class Call:
         """On the tensors' GPU and PyTorch's current stream."""
         given = self._check(args)
         outputs = self._allocate(given)
-        wanted = self._shape(given, outputs)
-        if wanted is not None:
+        shape = self._shape(given, outputs)
+        if shape is not None:
             key = given.kernel, given.values[self._inputs[0]].device.index
             bound = self._bound.get(key)
             if bound is None:
@@ -63,7 +63,7 @@ class Call:
             # Addresses: the tensors are checked, and a launch need not look at each of them again.
             values = self._dense(given) | outputs
             pack = [values[name] for name in self.definition.roles]
-            bound.launch(wanted, [ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in pack], None)
+            bound.launch(shape, [ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in pack], None)
         if self._written:
             torch.autograd.graph.increment_version([given.values[name] for name in self._written])
         return _result(outputs)
@@ -83,13 +83,13 @@ class Call:
     def _virtual(self, device: Device, args: tuple[Any, ...]) -> Any:
         given = self._check(args)
         outputs = self._allocate(given)
-        wanted = self._shape(given, outputs)
-        if wanted is not None:
+        shape = self._shape(given, outputs)
+        if shape is not None:
             self._say(device)
             values = self._dense(given) | outputs
             with torch.no_grad():
                 bound = self.definition.kernels[given.kernel].bound(device)
-                bound.launch(wanted, [values[name] for name in self.definition.roles], None)
+                bound.launch(shape, [values[name] for name in self.definition.roles], None)
         return _result(outputs)
 
     def _say(self, device: Device) -> None:
@@ -107,7 +107,7 @@ class Call:
         """The arguments by name with all that follows from them; TypeError and ValueError name the tensor."""
         definition, sizes = self.definition, Sizes()
         values = dict(zip(self._arguments, args, strict=True))
-        given = Given(values, sizes, self._choose(values))
+        bound = Given(values, sizes, self._choose(values))
         first = values[self._inputs[0]]
         for name in self._inputs:
             tensor = values[name]
@@ -126,7 +126,7 @@ class Call:
         values |= sizes.values
         for name, scalar in definition.scalars.items():
             values[name] = sizes.values[name] = scalar(values)
-        return given
+        return bound
 
     def _choose(self, values: dict[str, Any]) -> int:
         """The first kernel that takes these dtypes; TypeError names a tensor, and what there are kernels for."""
@@ -138,13 +138,13 @@ class Call:
 
     def _first_that_takes(self, dtypes: tuple[torch.dtype, ...]) -> int:
         given = {name: str(dtype).removeprefix("torch.") for name, dtype in zip(self._inputs, dtypes, strict=True)}
-        taken = self.definition.dtypes
-        for number, each in enumerate(taken):
-            if all(_fits(dtype, each[name]) for name, dtype in given.items()):
+        choices = self.definition.dtypes
+        for number, choice in enumerate(choices):
+            if all(_fits(dtype, choice[name]) for name, dtype in given.items()):
                 return number
-        misfits = (name for name, dtype in given.items() if not any(_fits(dtype, each[name]) for each in taken))
+        misfits = (name for name, dtype in given.items() if not any(_fits(dtype, choice[name]) for choice in choices))
         wrong = next(misfits, self._inputs[0])
-        listed = " or ".join(", ".join(f"{name} {each[name]}" for name in given) for each in taken)
+        listed = " or ".join(", ".join(f"{name} {choice[name]}" for name in given) for choice in choices)
         raise TypeError(f"{self.definition.name}: {wrong} is {given[wrong]}; there is a kernel for {listed}")
 
     def _check_written(self, values: dict[str, Any]) -> None:
@@ -160,9 +160,9 @@ class Call:
             if not values[name].is_contiguous():
                 raise ValueError(f"{op}: {name} has strides {values[name].stride()}; in place it must be contiguous")
 
-    def _dense(self, given: Given) -> dict[str, Any]:
+    def _dense(self, bound: Given) -> dict[str, Any]:
         """The values with copies of inputs that are not contiguous, or begin between the vectors that are read."""
-        values = given.values.copy()
+        values = bound.values.copy()
         for name in self._inputs:
             dense, element = values[name].resolve_conj().resolve_neg().contiguous(), self._elements[name]
             misaligned = element > 1 and dense.data_ptr() % element
@@ -172,18 +172,18 @@ class Call:
         return values
 
     # -- what comes out ------------------------------------------------------------------------------------------------
-    def _allocate(self, given: Given) -> dict[str, Tensor]:
-        first, outputs = given.values[self._inputs[0]], {}
+    def _allocate(self, bound: Given) -> dict[str, Tensor]:
+        first, outputs = bound.values[self._inputs[0]], {}
         for name in self._outputs:
             spec = self.definition.shapes[name]
-            shape = spec.resolve(given.sizes) if isinstance(spec, ShapeSpec) else tuple(spec(given.values))
+            shape = spec.resolve(bound.sizes) if isinstance(spec, ShapeSpec) else tuple(spec(bound.values))
             make = first.new_zeros if name in self.definition.zeroed else first.new_empty
-            outputs[name] = make(shape, dtype=torch_dtype(self.definition, given.kernel, name))
+            outputs[name] = make(shape, dtype=torch_dtype(self.definition, bound.kernel, name))
         return outputs
 
-    def _shape(self, given: Given, outputs: dict[str, Tensor]) -> Shape | None:
+    def _shape(self, bound: Given, outputs: dict[str, Tensor]) -> Shape | None:
         """The launch; None where it would be of no blocks, and there is nothing to write."""
-        definition, known = self.definition, given.values | outputs
+        definition, known = self.definition, bound.values | outputs
         grid, block, shared = (definition.launch[name](known) for name in ("grid", "block", "shared"))
         if 0 not in (grid if isinstance(grid, tuple | list) else (grid,)):
             return launch_shape(grid, block, shared, cooperative=definition.cooperative, cluster=definition.cluster)
@@ -207,9 +207,9 @@ def torch_dtype(definition: Definition, kernel: int, name: str) -> torch.dtype:
 
 
 def _result(outputs: dict[str, Tensor]) -> Any:
-    made = tuple(outputs.values())
-    return made[0] if len(made) == 1 else made or None
+    tensors = tuple(outputs.values())
+    return tensors[0] if len(tensors) == 1 else tensors or None
 
 
-def _fits(dtype: str, taken: str | None) -> bool:
-    return taken in (None, dtype) or (taken in _BYTES and dtype in _BYTES)
+def _fits(dtype: str, accepted: str | None) -> bool:
+    return accepted in (None, dtype) or (accepted in _BYTES and dtype in _BYTES)

@@ -67,10 +67,10 @@ class Definition:
         types = {parameter.label: _NUMBERS.get(parameter.dtype or "", "") for parameter in self.parameters}
         types |= dict.fromkeys(self.of(INPUT), "Tensor")
         types |= {name: f"Tensor({chr(ord('a') + n)}!)" for n, name in enumerate(self.of(IN_PLACE))}
-        given = [f"{types[name]} {name}" for name in self.arguments]
+        inputs = [f"{types[name]} {name}" for name in self.arguments]
         made = [f"Tensor {name}" for name in self.of(OUTPUT)]
         results = made[0] if len(made) == 1 else f"({', '.join(made)})"
-        return f"({', '.join(given)}) -> {results}"
+        return f"({', '.join(inputs)}) -> {results}"
 
 
 def named(value: Any, what: str, known: Iterable[str]) -> Named:
@@ -111,7 +111,7 @@ def define(
     launch = {"grid": grid, "block": block, "shared": shared}
     return Definition(
         name=name, kernels=kernels, parameters=parameters, roles=roles, shapes=shapes, scalars=computed,
-        dtypes=tuple({p.label: p.dtype for p in each if roles[p.label] in (INPUT, IN_PLACE, OUTPUT)} for each in lists),
+        dtypes=tuple({p.label: p.dtype for p in one if roles[p.label] in (INPUT, IN_PLACE, OUTPUT)} for one in lists),
         launch={key: named(value, f"{name}: {key}", [*known, *_of(roles, OUTPUT)]) for key, value in launch.items()},
         zeroed=frozenset(zeroed), cooperative=cooperative, cluster=cluster,
     )  # fmt: skip
@@ -119,10 +119,10 @@ def define(
 
 def _check_kernels(name: str, kernels: tuple[Kernel, ...]) -> None:
     if not kernels or any(type(kernel) is not Kernel for kernel in kernels):
-        given = ", ".join(type(kernel).__name__ for kernel in kernels) or "nothing"
+        types = ", ".join(type(kernel).__name__ for kernel in kernels) or "nothing"
         raise TypeError(
             f'{name}: kernel must be a kernel of CUDA C++, module["gelu"], or a list of instances of one for several '
-            f"dtypes, not {given}; of a Triton kernel torch.library.triton_op makes an op"
+            f"dtypes, not {types}; of a Triton kernel torch.library.triton_op makes an op"
         )
     first = [parameter.label for parameter in kernels[0].bound().parameters]
     for kernel in kernels:
@@ -132,12 +132,12 @@ def _check_kernels(name: str, kernels: tuple[Kernel, ...]) -> None:
 
 
 def _check_names(
-    name: str, kernel: Kernel, parameters: Sequence[KernelParameter], given: Mapping[str, Iterable[str]]
+    name: str, kernel: Kernel, parameters: Sequence[KernelParameter], arguments: Mapping[str, Iterable[str]]
 ) -> None:
     labels = [parameter.label for parameter in parameters]
     if not all(label.isidentifier() for label in labels):
         raise ValueError(f"{name}: {kernel.name} has parameters without names ({', '.join(labels)}): give them names")
-    for what, names in given.items():
+    for what, names in arguments.items():
         for each in names:
             if each not in labels and what != "scalars":
                 raise ValueError(f"{name}: {what} names {each!r}, which {kernel.name} does not take: {labels}")

@@ -42,24 +42,26 @@ class Gradient:
         """Gradients in the order of the arguments; None for numbers."""
         values = dict(zip(ctx.kept, ctx.saved_tensors, strict=True)) | ctx.numbers
         values |= {f"d{name}": slope for name, slope in zip(self._outputs, slopes, strict=True)}
-        made = self._by_input(self._function(*(values[name] for name in self._wants)))
+        grads = self._by_input(self._function(*(values[name] for name in self._wants)))
         for needed, name in zip(ctx.needs_input_grad, self._arguments, strict=True):
-            if needed and name not in made:
-                raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(made)}")
-        return tuple(made.get(name) for name in self._arguments)
+            if needed and name not in grads:
+                raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(grads)}")
+        return tuple(grads.get(name) for name in self._arguments)
 
-    def _by_input(self, made: Any) -> dict[str, Any]:
+    def _by_input(self, grads: Any) -> dict[str, Any]:
         """What the backward function returned: a tensor, one for each input in turn, or by name."""
-        if isinstance(made, Mapping):
-            unknown = [name for name in made if name not in self._inputs]
+        if isinstance(grads, Mapping):
+            unknown = [name for name in grads if name not in self._inputs]
             if unknown:
                 raise ValueError(f"{self._op}: backward gives {unknown[0]!r}; the inputs are {', '.join(self._inputs)}")
-            return dict(made)
-        each = tuple(made) if isinstance(made, tuple | list) else (made,)
+            return dict(grads)
+        grads_in_order = tuple(grads) if isinstance(grads, tuple | list) else (grads,)
         names = self._results or self._inputs
-        if len(each) != len(names):
-            raise ValueError(f"{self._op}: backward gives {len(each)} gradients, and there are {', '.join(names)}")
-        return dict(zip(names, each, strict=True))
+        if len(grads_in_order) != len(names):
+            raise ValueError(
+                f"{self._op}: backward gives {len(grads_in_order)} gradients, and there are {', '.join(names)}"
+            )
+        return dict(zip(names, grads_in_order, strict=True))
 
     def _check(self, known: list[str]) -> None:
         for name in self._wants:
@@ -104,5 +106,5 @@ def _wants(function: Any) -> tuple[str, ...]:
 def _results(function: Any) -> tuple[str, ...]:
     """The inputs whose gradients an op returns, by its returns' names (dx, dweight); nothing where they have none."""
     op = as_op(function)
-    names = [each.name or "" for each in op._schema.returns] if op else []
+    names = [result.name or "" for result in op._schema.returns] if op else []
     return tuple(name.removeprefix("d") for name in names if name.startswith("d"))

@@ -21,8 +21,8 @@ def register(definition: Definition, backward: Any, cpu: Any) -> Any:
     name = definition.name
     _check_name(name)
     for number in range(len(definition.kernels)):
-        for each in definition.of(OUTPUT):
-            torch_dtype(definition, number, each)
+        for output in definition.of(OUTPUT):
+            torch_dtype(definition, number, output)
     if backward is not None and definition.of(IN_PLACE):
         raise ValueError(f"{name}: {definition.of(IN_PLACE)[0]} is written in place, and such an op has no backward")
     gradient = Gradient(definition, backward) if backward is not None else None

@@ -12,8 +12,8 @@ from gridstride.frameworks import triton
 def main(words: list[str]) -> None:
     """Run the script that `words` begin with, as `__main__`, with the rest as its arguments."""
     if not words or not Path(words[0]).is_file():
-        given = f"{words[0]} is no file" if words else "no script was given"
-        raise SystemExit(f"{given}: python -m gridstride.frameworks script.py [argument …]")
+        reason = f"{words[0]} is no file" if words else "no script was given"
+        raise SystemExit(f"{reason}: python -m gridstride.frameworks script.py [argument …]")
     triton()
     sys.argv[:] = words
     sys.path[0] = str(Path(words[0]).resolve().parent)

@@ -50,8 +50,8 @@ class Activation:
 
     def deactivate(self) -> None:
         """Give Triton the driver that it had before, unless others have set ours too."""
-        taken, self._taken = self._taken, False
-        if taken:
+        was_active, self._taken = self._taken, False
+        if was_active:
             _PLACES.leave()
 
     def __repr__(self) -> str:

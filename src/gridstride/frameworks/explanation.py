@@ -81,23 +81,23 @@ def explain(function: Callable[..., Any], *args: Any, backward: bool = False, **
         if not activation.active:
             raise RuntimeError("explain counts on the virtual GPU, and Triton is left to the physical one that is here")
     torch._dynamo.reset()
-    found: list[KernelLines] = []
-    token = graphs.set(found)
+    lines: list[KernelLines] = []
+    token = graphs.set(lines)
     try:
         with observed() as runs:
             result = compiled(function, **_OPTIONS)(*args, **named)
             if backward:
-                sum(each.sum() for each in _differentiable(result)).backward()
+                sum(tensor.sum() for tensor in _differentiable(result)).backward()
     finally:
         graphs.reset(token)
-    return _explanation(runs, found)
+    return _explanation(runs, lines)
 
 
 def _differentiable(result: Any) -> list[Any]:
     """Tensors of a result that have gradients; ValueError where there are none."""
     from torch.utils._pytree import tree_leaves
 
-    tensors = [each for each in tree_leaves(result) if getattr(each, "requires_grad", False)]
+    tensors = [leaf for leaf in tree_leaves(result) if getattr(leaf, "requires_grad", False)]
     if not tensors:
         raise ValueError("backward=True, and nothing of what the function returns requires a gradient")
     return tensors

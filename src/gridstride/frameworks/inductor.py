@@ -48,9 +48,9 @@ def _compile(*args: Any, **named: Any) -> Any:
         compiled = compile_fx_inner(*args, **named)
     if hasattr(compiled, "current_callable"):  # a graph that computes nothing is a plain function
         compiled.current_callable = _under_our_driver(compiled.current_callable)
-    found = graphs.get()
-    if found is not None:
-        found.append(json.loads(getattr(compiled, "inductor_provenance_stack_traces_str", None) or "{}"))
+    graph = graphs.get()
+    if graph is not None:
+        graph.append(json.loads(getattr(compiled, "inductor_provenance_stack_traces_str", None) or "{}"))
     return compiled
 
 
@@ -66,5 +66,5 @@ def _under_our_driver(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """`function` compiled for the virtual GPU with Inductor's `options`; no name need be registered."""
-    made: Callable[..., Any] = torch.compile(function, backend=compile_graph, options=options)
-    return made
+    compiled_function: Callable[..., Any] = torch.compile(function, backend=compile_graph, options=options)
+    return compiled_function

@@ -53,7 +53,7 @@ def check_descriptors(kernel: str, signature: Mapping[str, Any], metas: Sequence
 
 def arguments(signature: Mapping[str, Any], values: Sequence[Any]) -> list[Argument]:
     """The runtime arguments among those of a launch, which has all, constants too."""
-    return [each for pair in zip(signature.items(), values, strict=True) for each in _flat(*pair[0], pair[1])]
+    return [argument for pair in zip(signature.items(), values, strict=True) for argument in _flat(*pair[0], pair[1])]
 
 
 class _Nested:
@@ -72,29 +72,32 @@ def _flat(name: str, spelled: Any, value: Any) -> Iterator[Argument]:
 
 
 def device_values(
-    kernel: str, given: Sequence[Argument], boxes: Sequence[tuple[Sequence[int], int]], staging: StorageStaging
+    kernel: str,
+    launch_arguments: Sequence[Argument],
+    boxes: Sequence[tuple[Sequence[int], int]],
+    staging: StorageStaging,
 ) -> Iterator[Any]:
     """A value for each PTX parameter: addresses, numbers, and for a descriptor its tensor map, sizes and strides."""
     remaining = iter(boxes)
-    for each in given:
-        if each.type.startswith(_DESCRIPTOR):
-            yield from _descriptor(kernel, each, *next(remaining), staging)
-        elif each.tensor is not None:
-            yield ctypes.c_void_p(staging.address(each.name))
+    for argument in launch_arguments:
+        if argument.type.startswith(_DESCRIPTOR):
+            yield from _descriptor(kernel, argument, *next(remaining), staging)
+        elif argument.tensor is not None:
+            yield ctypes.c_void_p(staging.address(argument.name))
         else:
-            yield each.value
+            yield argument.value
 
 
 def _descriptor(
-    kernel: str, each: Argument, box: Sequence[int], swizzle: int, staging: StorageStaging
+    kernel: str, argument: Argument, box: Sequence[int], swizzle: int, staging: StorageStaging
 ) -> Iterator[Any]:
     """Of a triton.tools.tensor_descriptor.TensorDescriptor, whose strides are in elements."""
-    value = each.value
+    value = argument.value
     if getattr(value, "round_f32_to_tf32", False):  # older versions have none
-        raise LaunchError(f"{kernel}: {each.name} has round_f32_to_tf32=True, which the virtual GPU does not know")
-    dtype = _element(kernel, each.name, value)
-    elements = staging.remaining(each.name) // dtype.itemsize
-    array = DeviceArray(staging.device, staging.address(each.name), (elements,), dtype)
+        raise LaunchError(f"{kernel}: {argument.name} has round_f32_to_tf32=True, which the virtual GPU does not know")
+    dtype = _element(kernel, argument.name, value)
+    elements = staging.remaining(argument.name) // dtype.itemsize
+    array = DeviceArray(staging.device, staging.address(argument.name), (elements,), dtype)
     strides = [int(stride) * dtype.itemsize for stride in value.strides]
     shape, fill = [*map(int, value.shape)], "nan" if value.padding == "nan" else "zeros"
     yield tensor_map(array, box, swizzle=swizzle, fill=fill, shape=shape, strides=strides)

@@ -30,8 +30,8 @@ class Utilities:
         function = binary(name, kernel, gpu.properties.arch)
         if function.limits is None:
             loaded = gpu.load(function.ptx).kernels[name]
-            taken = kernel_registers(loaded)
-            function.limits = taken.count, taken.spilled, loaded.max_threads
+            registers = kernel_registers(loaded)
+            function.limits = registers.count, registers.spilled, loaded.max_threads
         return None, function, *function.limits
 
     def unload_module(self, module: object) -> None:

@@ -112,11 +112,11 @@ class Launcher:
     def _launch(self, function: Binary, grid: tuple[int, int, int], args: Sequence[Any]) -> None:
         device = virtual_gpu()
         kernel, code = function.loaded(self._source, self._metadata)
-        given = arguments(self._source.signature, args)
-        tensors = {each.name: each.tensor for each in given if each.tensor is not None}
+        launch_arguments = arguments(self._source.signature, args)
+        tensors = {argument.name: argument.tensor for argument in launch_arguments if argument.tensor is not None}
         blocks, how = self._shape(grid)
         with StorageStaging(device, kernel.name, tensors) as staging:
-            values = [*device_values(kernel.name, given, code.boxes, staging), *_hidden(code, blocks)]
+            values = [*device_values(kernel.name, launch_arguments, code.boxes, staging), *_hidden(code, blocks)]
             _run(kernel, values, {"grid": blocks, "block": code.threads, "shared": code.shared, **how})
             staging.copy_back()
 

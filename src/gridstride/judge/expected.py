@@ -23,60 +23,64 @@ def declaration(signature: Signature, name: str) -> str:
     return f"__global__ void {name}({', '.join(map(_declared, signature.parameters))})"
 
 
-def check_parameters(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+def check_parameters(signature: Signature, name: str, parameters: Sequence[KernelParameter]) -> str:
     """What the kernel's own names make doubtful, empty where nothing.
 
     ValueError says which parameter is not what the problem gives, whether the order is another, and what the whole
     should look like.
     """
-    for place, (wanted, found) in enumerate(zip_longest(signature.parameters, given), start=1):
-        wrong = _difference(wanted, found, place)
+    for number, (expected, actual) in enumerate(zip_longest(signature.parameters, parameters), start=1):
+        wrong = _difference(expected, actual, number)
         if wrong:
-            order = _another_order(signature, given)
+            order = _another_order(signature, parameters)
             raise ValueError(f"{name}: {wrong}{order}. The problem gives {declaration(signature, name)}")
-    return _doubtful_names(signature, name, given) or _read_only(signature, name, given)
+    return _doubtful_names(signature, name, parameters) or _read_only(signature, name, parameters)
 
 
-def _read_only(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+def _read_only(signature: Signature, name: str, parameters: Sequence[KernelParameter]) -> str:
     """An output that the kernel promises not to write: it takes another of its parameters for that."""
-    for place, (wanted, found) in enumerate(zip(signature.parameters, given, strict=True), start=1):
-        if wanted.written and found.read_only:
+    for number, (expected, actual) in enumerate(zip(signature.parameters, parameters, strict=True), start=1):
+        if expected.written and actual.read_only:
             return (
-                f"the kernel's parameters are the problem's by their places, and parameter {place}, {found.type} "
-                f"{found.label}, is const where the problem passes its output {wanted.name}: are they in another "
+                f"the kernel's parameters are the problem's by their places, and parameter {number}, {actual.type} "
+                f"{actual.label}, is const where the problem passes its output {expected.name}: are they in another "
                 f"order? The problem gives {declaration(signature, name)}"
             )
     return ""
 
 
-def _another_order(signature: Signature, given: Sequence[KernelParameter]) -> str:
+def _another_order(signature: Signature, parameters: Sequence[KernelParameter]) -> str:
     """Which parameters would have to change places for all to fit; empty where that is not all there is to it."""
-    wanted = signature.parameters
-    if len(wanted) != len(given):
+    expected = signature.parameters
+    if len(expected) != len(parameters):
         return ""
-    named = likely_order([each.label for each in given], _roles(signature))
-    if named and all(not _difference(wanted[place], each, 1) for place, each in zip(named, given, strict=True)):
-        return f": {_swapped(named, given)}"
-    for one, other in combinations(range(len(given)), 2):
-        order = list(range(len(given)))
+    named = likely_order([parameter.label for parameter in parameters], _roles(signature))
+    if named and all(
+        not _difference(expected[index], parameter, 1) for index, parameter in zip(named, parameters, strict=True)
+    ):
+        return f": {_swapped(named, parameters)}"
+    for one, other in combinations(range(len(parameters)), 2):
+        order = list(range(len(parameters)))
         order[one], order[other] = other, one
-        if all(not _difference(wanted[place], each, 1) for place, each in zip(order, given, strict=True)):
-            return f": {_swapped(order, given)}"
+        if all(
+            not _difference(expected[index], parameter, 1) for index, parameter in zip(order, parameters, strict=True)
+        ):
+            return f": {_swapped(order, parameters)}"
     return ""
 
 
-def _doubtful_names(signature: Signature, name: str, given: Sequence[KernelParameter]) -> str:
+def _doubtful_names(signature: Signature, name: str, parameters: Sequence[KernelParameter]) -> str:
     """Types fit, but the names stand in another order: the arrays would be taken for one another."""
-    order = likely_order([each.label for each in given], _roles(signature))
+    order = likely_order([parameter.label for parameter in parameters], _roles(signature))
     if order is None or list(order) == sorted(order):
         return ""
-    return f"{_swapped(order, given)}. The problem gives {declaration(signature, name)}, in this order"
+    return f"{_swapped(order, parameters)}. The problem gives {declaration(signature, name)}, in this order"
 
 
-def _swapped(order: Sequence[int], given: Sequence[KernelParameter]) -> str:
-    moved = [place for place, wanted in enumerate(order) if place != wanted]
-    names = ", ".join(given[place].label for place in moved)
-    numbers = ", ".join(str(place + 1) for place in moved)
+def _swapped(order: Sequence[int], parameters: Sequence[KernelParameter]) -> str:
+    moved = [index for index, target in enumerate(order) if index != target]
+    names = ", ".join(parameters[index].label for index in moved)
+    numbers = ", ".join(str(index + 1) for index in moved)
     if len(moved) == 2:
         return f"parameters {numbers.replace(', ', ' and ')} seem swapped: {names.replace(', ', ' and ')}"
     return f"parameters {numbers} seem to stand in another order: {names}"
@@ -93,19 +97,20 @@ def _declared(parameter: Parameter) -> str:
     return f"{'const ' if parameter.role == 'in' else ''}{kind}* {parameter.name}"
 
 
-def _difference(wanted: Parameter | None, found: KernelParameter | None, place: int) -> str:
-    if found is None:
-        assert wanted is not None
-        return f"parameter {place}, {_declared(wanted)}, is missing"
-    if wanted is None:
-        return f"parameter {place}, {found.type} {found.label}, is one too many"
-    array = wanted.role != "scalar"
-    if found.pointer is (not array):  # None where plain PTX does not say
+def _difference(expected: Parameter | None, actual: KernelParameter | None, number: int) -> str:
+    if actual is None:
+        assert expected is not None
+        return f"parameter {number}, {_declared(expected)}, is missing"
+    if expected is None:
+        return f"parameter {number}, {actual.type} {actual.label}, is one too many"
+    array = expected.role != "scalar"
+    if actual.pointer is (not array):  # None where plain PTX does not say
         is_what = "an array" if array else "a number"
-        return f"parameter {place} is {found.type} {found.label}, but {wanted.name} is {is_what}, {_declared(wanted)}"
-    if found.dtype is None or _fits(wanted, _held(found.dtype)):
+        got = f"parameter {number} is {actual.type} {actual.label}"
+        return f"{got}, but {expected.name} is {is_what}, {_declared(expected)}"
+    if actual.dtype is None or _fits(expected, _held(actual.dtype)):
         return ""
-    return f"parameter {place} is {found.type} {found.label}, but {wanted.name} is {_declared(wanted)}"
+    return f"parameter {number} is {actual.type} {actual.label}, but {expected.name} is {_declared(expected)}"
 
 
 def _held(dtype: str) -> np.dtype[np.generic]:
@@ -114,10 +119,10 @@ def _held(dtype: str) -> np.dtype[np.generic]:
     return np.dtype(bits or dtype)
 
 
-def _fits(wanted: Parameter, dtype: np.dtype[np.generic]) -> bool:
+def _fits(expected: Parameter, dtype: np.dtype[np.generic]) -> bool:
     """An array's elements are of one type; a number is converted, but a fraction does not become a whole one."""
-    mine = np.dtype(wanted.dtype)
-    if wanted.role != "scalar":
+    mine = np.dtype(expected.dtype)
+    if expected.role != "scalar":
         # Bytes are bytes, and whole numbers of one size hold the same bits.
         return mine == dtype or (mine.kind in "iu" and dtype.kind in "iu" and mine.itemsize == dtype.itemsize)
     return not (mine.kind == "f" and dtype.kind in "iub")

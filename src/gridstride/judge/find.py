@@ -38,13 +38,13 @@ class Folder:
 
 
 def _kernels(folder: Path) -> tuple[KernelFile, ...]:
-    found = []
+    kernels = []
     for path in sorted(folder.glob("*.cu")):
         try:
-            found.append(read_kernel(path))
+            kernels.append(read_kernel(path))
         except OSError as error:
             raise ProblemError(f"{path} cannot be read: {error.strerror}") from error
-    return tuple(found)
+    return tuple(kernels)
 
 
 def _named(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:
@@ -62,8 +62,8 @@ def _named(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[Kernel
     return tuple(file for file in files if file.name in picked)
 
 
-def _instead(wanted: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(wanted, names, n=1)
+def _instead(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 

@@ -101,21 +101,21 @@ def gain(before: RungResult, after: RungResult) -> str:
     """Why `after` is better than `before`, from its time and its counters; empty when there is nothing to compare."""
     less, more = _moved(before, after)
     faster, slower = _time(before, after)
-    said = ", ".join([*faster, *less])
+    text = ", ".join([*faster, *less])
     costs = ", ".join([*slower, *more])
-    return "; ".join([*([said] if said else []), *([f"the price: {costs}"] if costs else [])])
+    return "; ".join([*([text] if text else []), *([f"the price: {costs}"] if costs else [])])
 
 
 def gains(results: Sequence[RungResult]) -> dict[str, str]:
     """For each rung by name, what it gained over the last one below it that passed."""
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     below: RungResult | None = None
     for result in results:
         if below is not None and result.verdict == "pass":
-            said[result.rung] = gain(below, result)
+            texts[result.rung] = gain(below, result)
         if result.verdict == "pass":
             below = result
-    return said
+    return texts
 
 
 def closing(results: Sequence[RungResult], *, where: str, rejected: int, missed: Iterable[str], wrong: int) -> str:
@@ -147,8 +147,8 @@ def _first_to_last(results: Sequence[RungResult]) -> str:
         return ""
     less, _ = _moved(passed[0], passed[-1])
     faster, _ = _time(passed[0], passed[-1])
-    said = ", ".join([*faster, *less])
-    return f"From {passed[0].rung} to {passed[-1].rung}: {said}." if said else ""
+    text = ", ".join([*faster, *less])
+    return f"From {passed[0].rung} to {passed[-1].rung}: {text}." if text else ""
 
 
 def _moved(before: RungResult, after: RungResult) -> tuple[list[str], list[str]]:

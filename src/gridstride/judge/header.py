@@ -211,15 +211,15 @@ def stray_grid(source: str) -> int | None:
 
 
 def _launch(fields: Mapping[str, Field], filename: str) -> Launch | None:
-    given = [key for key in ("grid", "block") if key in fields]
-    if not given:
+    keys = [key for key in ("grid", "block") if key in fields]
+    if not keys:
         if "shared" in fields:
             raise HeaderError(filename, fields["shared"].line, "shared needs a grid and a block beside it")
         return None
-    if len(given) == 1:
-        other = "block" if given[0] == "grid" else "grid"
-        raise HeaderError(filename, fields[given[0]].line, f"{given[0]} needs a line `// {other}: …` beside it")
-    values = {key: _values(key, fields[key], filename) for key in given}
+    if len(keys) == 1:
+        other = "block" if keys[0] == "grid" else "grid"
+        raise HeaderError(filename, fields[keys[0]].line, f"{keys[0]} needs a line `// {other}: …` beside it")
+    values = {key: _values(key, fields[key], filename) for key in keys}
     shared = fields.get("shared")
     return Launch(values["grid"], values["block"], shared.value if shared else "0", _cooperative(fields, filename))
 
@@ -272,4 +272,4 @@ def _dim3(what: str, values: tuple[str, ...], symbols: Mapping[str, int]) -> Dim
 
 def _dims(dims: Dim3) -> str:
     shown = dims[: 3 if dims[2] > 1 else 2 if dims[1] > 1 else 1]
-    return "×".join(str(each) for each in shown)
+    return "×".join(str(extent) for extent in shown)

@@ -52,30 +52,34 @@ class IndexText:
         index = f"blockIdx.{letter}"
         if index not in self._text:
             return None
-        held = [(name, said) for name in self._values if index in (said := self.expanded(name))]
-        whole = [(name, said) for name, said in held if not re.search("[/%]", said) and self._alone(said)]
-        bounded = ((said, bound) for name, said in whole[:_MOST] if (bound := self._bound(name)))
-        said, bound = next(bounded, (self._text, ""))
-        plain = re.search(rf"(?<![*/%] )(?<![*/%])\bthreadIdx\.{letter}\b(?!\s*[*/%>])", said) is not None
-        step = PART if not bound and len(whole) < len(held) else self._step(said, letter)
+        held = [(name, expression) for name in self._values if index in (expression := self.expanded(name))]
+        terms = [
+            (name, expression)
+            for name, expression in held
+            if not re.search("[/%]", expression) and self._alone(expression)
+        ]
+        bounded = ((expression, bound) for name, expression in terms[:_MOST] if (bound := self._bound(name)))
+        expression, bound = next(bounded, (self._text, ""))
+        plain = re.search(rf"(?<![*/%] )(?<![*/%])\bthreadIdx\.{letter}\b(?!\s*[*/%>])", expression) is not None
+        step = PART if not bound and len(terms) < len(held) else self._step(expression, letter)
         return Axis(step, bound, plain)
 
-    def _alone(self, said: str) -> bool:
-        return len(set(re.findall(r"blockIdx\.\w", said))) == 1
+    def _alone(self, expression: str) -> bool:
+        return len(set(re.findall(r"blockIdx\.\w", expression))) == 1
 
     def expanded(self, name: str) -> str:
         """What a name stands for, with the names in it replaced by what they stand for."""
-        said = self._values.get(name, name)
+        expression = self._values.get(name, name)
         for _ in range(_DEEPEST):
-            more = _NAME.sub(lambda each: self._alias(each[0]), said)
-            if more == said or len(more) > _LONGEST:
+            more = _NAME.sub(lambda match: self._alias(match[0]), expression)
+            if more == expression or len(more) > _LONGEST:
                 break
-            said = more
-        return said
+            expression = more
+        return expression
 
     def number(self, text: str) -> int | None:
         """The whole number that a name of the text or a product of such names is."""
-        factors = [self.expanded(each.strip()).strip("() ") for each in text.split("*")]
+        factors = [self.expanded(factor.strip()).strip("() ") for factor in text.split("*")]
         product = 1
         for factor in factors:
             if not factor.isdecimal() or len(factor) > 9:
@@ -90,12 +94,14 @@ class IndexText:
             if match and match[1] in self._sizes:
                 yield self._sizes[match[1]], match[2]
 
-    def _step(self, said: str, letter: str) -> str:
+    def _step(self, expression: str, letter: str) -> str:
         """What the block's number is multiplied with; 1 where it stands alone or counts rows of a size."""
         index = rf"\(*\bblockIdx\.{letter}\b\)*"
-        if re.search(rf"{index}\s*[/%]", said):
+        if re.search(rf"{index}\s*[/%]", expression):
             return PART
-        factors = re.findall(rf"{index}\s*\*\s*\(*([\w.]+)", said) or re.findall(rf"([\w.]+)\)*\s*\*\s*{index}", said)
+        factors = re.findall(rf"{index}\s*\*\s*\(*([\w.]+)", expression) or re.findall(
+            rf"([\w.]+)\)*\s*\*\s*{index}", expression
+        )
         if f"{BLOCK}.{letter}" in factors:
             return BLOCK
         return next((factor for factor in factors if factor not in self._sizes and "." not in factor), "1")
@@ -111,10 +117,10 @@ class IndexText:
     def _bound(self, name: str) -> str:
         """The first expression over the problem's sizes that the name is compared with."""
         for match in re.finditer(rf"\b{re.escape(name)}(?:\[[^\]]*\])?\s*(?:<(?![<=])|>=)\s*", self._text):
-            said = _expression(self._text, match.end(), ";,\n?:&|=")
-            names = _NAME.findall(said)
-            if _ARITHMETIC.fullmatch(said) and names and all(name in self._sizes for name in names):
-                return _NAME.sub(lambda each: self._sizes[each[0]], " ".join(said.split()))
+            expression = _expression(self._text, match.end(), ";,\n?:&|=")
+            names = _NAME.findall(expression)
+            if _ARITHMETIC.fullmatch(expression) and names and all(name in self._sizes for name in names):
+                return _NAME.sub(lambda match: self._sizes[match[0]], " ".join(expression.split()))
         return ""
 
 

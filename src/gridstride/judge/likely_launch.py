@@ -39,7 +39,7 @@ def cuda_header(signature: Signature, kernel: KernelFile) -> list[str]:
         return []
     lines = _lines(signature, IndexText(kernel.source, _sizes(signature, own.parameters)), kernel.source)
     if lines and (dynamic := _DYNAMIC.search(kernel.source)):
-        threads = [int(each) for each in lines[1].split()[1:]]
+        threads = [int(number) for number in lines[1].split()[1:]]
         if len(threads) != 1 or dynamic[1] not in _BYTES:
             return []
         lines.append(f"shared: {_BYTES[dynamic[1]] * threads[0]}")
@@ -60,12 +60,12 @@ def _lines(signature: Signature, text: IndexText, source: str) -> list[str]:
 def _sizes(signature: Signature, own: Sequence[OwnParameter]) -> dict[str, str]:
     """The problem's sizes by the kernel's names: the same name, else the same place."""
     sizes = _size_names(signature)
-    found = {each.name: each.name for each in own if each.name in sizes}
+    sizes_by_name = {parameter.name: parameter.name for parameter in own if parameter.name in sizes}
     if len(own) == len(signature.parameters):
         for mine, theirs in zip(own, signature.parameters, strict=True):
             if theirs.name in sizes and not mine.pointer:
-                found.setdefault(mine.name, theirs.name)
-    return found
+                sizes_by_name.setdefault(mine.name, theirs.name)
+    return sizes_by_name
 
 
 def _size_names(signature: Signature) -> set[str]:
@@ -128,7 +128,7 @@ def _block(text: IndexText, source: str, axes: Sequence[Axis | None]) -> list[in
         return []
     if not text.has("threadIdx.x"):
         return [1] if any(axes) or re.search(r"\b(?:for|while)\b", source) else []  # an empty one tells nothing
-    tile = [[text.number(side) for side in each if side] for each in _SHARED.findall(source)]
+    tile = [[text.number(side) for side in sides if side] for sides in _SHARED.findall(source)]
     usual = _of_tile(tile, len(letters)) or ([_THREADS] if len(letters) == 1 else [_ROW, _ROWS])
     block = [step or usual[at] for at, step in enumerate(steps)]
     return block if 16 <= math.prod(block) <= 1024 else []
@@ -180,7 +180,10 @@ def _function(kernel: KernelFile) -> ast.FunctionDef | None:
         body = ast.parse(kernel.source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return next((each for each in body if isinstance(each, ast.FunctionDef) and each.name == kernel.entry), None)
+    return next(
+        (statement for statement in body if isinstance(statement, ast.FunctionDef) and statement.name == kernel.entry),
+        None,
+    )
 
 
 def _triton(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) -> list[str]:
@@ -225,7 +228,7 @@ def _by_name(signature: Signature, kernel: str, own: Sequence[str]) -> Mapping[s
     """The problem's sizes by the kernel's names, as the judge matches them."""
     sizes = _size_names(signature)
     pairs = zip(own, _places(signature, kernel, own), strict=False)
-    named = {mine: signature.parameters[place].name for mine, place in pairs}
+    named = {mine: signature.parameters[position].name for mine, position in pairs}
     return {mine: theirs for mine, theirs in named.items() if theirs in sizes}
 
 
@@ -242,8 +245,8 @@ def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) 
     text = "\n".join([_loops(function), ast.unparse(function).replace("cuda.", "")])
     text = re.sub(r"\(?(\w+)(?:, (\w+))?\)? = grid\(\d\)", _thread_numbers, text)
     text = re.sub(r"\b(?:and|or)\b", "&", text)
-    for mine, place in zip(own, _places(signature, function.name, own), strict=False):
-        shape = signature.parameters[place].shape
+    for mine, position in zip(own, _places(signature, function.name, own), strict=False):
+        shape = signature.parameters[position].shape
         for at, extent in enumerate(shape):
             text = text.replace(f"{mine}.shape[{at}]", extent)
         text = re.sub(rf"\b{mine}\.size\b|\blen\({mine}\)", "*".join(map(_factor, shape)), text)
@@ -256,7 +259,7 @@ def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) 
 
 def _loops(function: ast.FunctionDef) -> str:
     """Loops over ranges that begin at the thread's number, as an assignment and a comparison."""
-    loops = [each for each in ast.walk(function) if isinstance(each, ast.For) and isinstance(each.iter, ast.Call)]
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
     ranges = [
         (ast.unparse(loop.target), [ast.unparse(a) for a in loop.iter.args])
         for loop in loops

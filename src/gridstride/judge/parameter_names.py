@@ -33,56 +33,56 @@ class Match:
     note: str
 
 
-def match(kernel: str, own: Sequence[str], wanted: Sequence[Wanted]) -> Match:
+def match(kernel: str, own: Sequence[str], parameters: Sequence[Wanted]) -> Match:
     """Match by equal names, then by names without the likes of `_ptr`, then by what they mean, the rest by place.
 
     ValueError where a parameter is left over.
     """
     found: dict[str, int] = {}
-    for key in (str, _plain, lambda name: _meaning(name, wanted)):
-        _by_key(found, own, wanted, key)
+    for key in (str, _plain, lambda name: _meaning(name, parameters)):
+        _by_key(found, own, parameters, key)
     rest = [name for name in own if name not in found]
-    left = [place for place in range(len(wanted)) if place not in found.values()]
-    if len(rest) != len(left) and (rest or any(wanted[place].role != "scalar" for place in left)):
-        raise ValueError(_too_many_or_few(kernel, own, rest, [wanted[place] for place in left], wanted))
+    left = [index for index in range(len(parameters)) if index not in found.values()]
+    if len(rest) != len(left) and (rest or any(parameters[index].role != "scalar" for index in left)):
+        raise ValueError(_too_many_or_few(kernel, own, rest, [parameters[index] for index in left], parameters))
     found |= dict(zip(rest, left, strict=False))
     order = tuple(found[name] for name in own)
-    return Match(order, _note(own, order, wanted, _BY_POSITION if rest else "name"))
+    return Match(order, _note(own, order, parameters, _BY_POSITION if rest else "name"))
 
 
-def likely_order(own: Sequence[str], wanted: Sequence[Wanted]) -> tuple[int, ...] | None:
+def likely_order(own: Sequence[str], parameters: Sequence[Wanted]) -> tuple[int, ...] | None:
     """The problem's places that a kernel's names speak for, where every name speaks and they are all different."""
-    found: dict[str, int] = {}
-    for key in (str, _plain, lambda name: _meaning(name, wanted)):
-        _by_key(found, own, wanted, key)
-    return tuple(found[name] for name in own) if len(found) == len(own) == len(wanted) else None
+    order: dict[str, int] = {}
+    for key in (str, _plain, lambda name: _meaning(name, parameters)):
+        _by_key(order, own, parameters, key)
+    return tuple(order[name] for name in own) if len(order) == len(own) == len(parameters) else None
 
 
-def _by_key(found: dict[str, int], own: Sequence[str], wanted: Sequence[Wanted], key: object) -> None:
+def _by_key(order: dict[str, int], own: Sequence[str], parameters: Sequence[Wanted], key: object) -> None:
     """Adds the pairs of names whose key is equal and nobody else's."""
     assert callable(key)
-    mine = [(key(name), name) for name in own if name not in found]
-    theirs = [(key(each.name), place) for place, each in enumerate(wanted) if place not in found.values()]
+    mine = [(key(name), name) for name in own if name not in order]
+    theirs = [(key(parameter.name), index) for index, parameter in enumerate(parameters) if index not in order.values()]
     for name_key, name in mine:
-        places = [place for other, place in theirs if other == name_key and _may_be(name, wanted[place])]
-        if len(places) == 1 and sum(other == name_key for other, _ in mine) == 1:
-            found[name] = places[0]
+        candidates = [index for other, index in theirs if other == name_key and _may_be(name, parameters[index])]
+        if len(candidates) == 1 and sum(other == name_key for other, _ in mine) == 1:
+            order[name] = candidates[0]
 
 
-def _may_be(name: str, wanted: Wanted) -> bool:
+def _may_be(name: str, parameter: Wanted) -> bool:
     """A name that speaks of memory is not that of a number: `k_ptr` is keys, and not the size K."""
-    return wanted.role != "scalar" or not _POINTER.search(name.lower())
+    return parameter.role != "scalar" or not _POINTER.search(name.lower())
 
 
 def _plain(name: str) -> str:
     return _AFFIXES.sub("", _AFFIXES.sub("", name.lower())) or name.lower()
 
 
-def _meaning(name: str, wanted: Sequence[Wanted]) -> str:
+def _meaning(name: str, parameters: Sequence[Wanted]) -> str:
     """One word for all names of the only output, of the only input, of the only number."""
     plain = _plain(name)
     for role, words in (("out", _OUTPUTS), ("in", _INPUTS), ("scalar", _COUNTS)):
-        alone = [each.name for each in wanted if each.role == role]
+        alone = [parameter.name for parameter in parameters if parameter.role == role]
         if len(alone) == 1 and (plain in words or name in alone):
             return f"<{role}>"
     return plain
@@ -93,23 +93,23 @@ def named(notes: Sequence[str]) -> bool:
     return not any(note.startswith(f"{_MATCHED} {_BY_POSITION}") for note in notes)
 
 
-def _note(own: Sequence[str], order: Sequence[int], wanted: Sequence[Wanted], by: str) -> str:
-    if all(name == wanted[place].name for name, place in zip(own, order, strict=True)):
+def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[Wanted], by: str) -> str:
+    if all(name == parameters[index].name for name, index in zip(own, order, strict=True)):
         return ""
-    pairs = ", ".join(f"{name} = {wanted[place].name}" for name, place in zip(own, order, strict=True))
+    pairs = ", ".join(f"{name} = {parameters[index].name}" for name, index in zip(own, order, strict=True))
     return f"{_MATCHED} {by}: {pairs}"
 
 
 def _too_many_or_few(
-    kernel: str, own: Sequence[str], rest: Sequence[str], left: Sequence[Wanted], wanted: Sequence[Wanted]
+    kernel: str, own: Sequence[str], rest: Sequence[str], left: Sequence[Wanted], parameters: Sequence[Wanted]
 ) -> str:
-    gives = ", ".join(each.name for each in wanted)
+    gives = ", ".join(parameter.name for parameter in parameters)
     if len(rest) > len(left):
         missing = ", ".join(rest)
         return (
             f"{kernel}({', '.join(own)}): nothing is known of {missing}; the problem gives {gives}. A number that "
-            f"follows from its sizes is given in a line such as `# arguments: {rest[-1]}={wanted[-1].name}`, a "
+            f"follows from its sizes is given in a line such as `# arguments: {rest[-1]}={parameters[-1].name}`, a "
             f"tl.constexpr in `# constants: {rest[-1]}=…`"
         )
-    lacks = ", ".join(each.name for each in left)
+    lacks = ", ".join(parameter.name for parameter in left)
     return f"{kernel}({', '.join(own)}) has no parameter for {lacks}; the problem gives {gives}"

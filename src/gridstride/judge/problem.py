@@ -238,8 +238,8 @@ class Problem:
     @property
     def sizes(self) -> tuple[str, ...]:
         """The free symbols of the shapes, in the order in which they appear."""
-        found = (name for p in self.parameters for extent in p.shape for name in sorted(names(extent)))
-        return tuple(dict.fromkeys(found))
+        size_names = (name for p in self.parameters for extent in p.shape for name in sorted(names(extent)))
+        return tuple(dict.fromkeys(size_names))
 
     @property
     def signature(self) -> Signature:
@@ -262,10 +262,10 @@ class Problem:
     def _check_pieces(self, sizes: set[str]) -> None:
         if self.pieces and self.pieces not in sizes:
             raise ProblemError(f"problem {self.name}: pieces = {self.pieces!r}, but the sizes are {sorted(sizes)}")
-        whole = [p for p in self.outputs if self.pieces and self.pieces not in p.shape]
-        if any(p.role == "out" for p in whole) or (whole and len(whole) < len(self.outputs)):
+        uncut = [p for p in self.outputs if self.pieces and self.pieces not in p.shape]
+        if any(p.role == "out" for p in uncut) or (uncut and len(uncut) < len(self.outputs)):
             raise ProblemError(
-                f"problem {self.name}: cut along {self.pieces}, {whole[0].name} of shape {list(whole[0].shape)} cannot "
+                f"problem {self.name}: cut along {self.pieces}, {uncut[0].name} of shape {list(uncut[0].shape)} cannot "
                 "be put together: every output must have that extent, or every output be inout and have none"
             )
 

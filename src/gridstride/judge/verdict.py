@@ -31,7 +31,7 @@ class Finding:
 
     def json(self) -> dict[str, Any]:
         """The fields of `check --json`."""
-        thread = {name: list(place) for name, place in self.thread.items()} if self.thread else None
+        thread = {name: list(coordinates) for name, coordinates in self.thread.items()} if self.thread else None
         return {"kind": self.kind, "line": self.line, "message": self.message, "thread": thread}
 
 

@@ -62,7 +62,7 @@ class Verification:
 
     def followed_by(self, other: Verification) -> Verification:
         """Of the cases of both; this one found nothing."""
-        errors = [each.max_error for each in (self, other) if each.max_error is not None]
+        errors = [verification.max_error for verification in (self, other) if verification.max_error is not None]
         seen, paths = (*self.seen, *other.seen), (*self.paths, *other.paths)
         repeatable = self.repeatable and other.repeatable
         spent = self.seconds + other.seconds
@@ -140,8 +140,8 @@ def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> _Judgement
     except ExpressionError as error:
         return _Judgement((Finding("launch", f"{error} ({one.case})"),))
     if done.findings:
-        found = without_order(done.findings) if subject.facts.by_name else done.findings
-        return _Judgement(_in_case(found, one.case))
+        findings = without_order(done.findings) if subject.facts.by_name else done.findings
+        return _Judgement(_in_case(findings, one.case))
     first = _judge_results(problem, subject, one, done.results[:2])
     if first.findings or one.then is None:
         return replace(first, path=done.path)
@@ -156,13 +156,13 @@ def _in_case(findings: Iterable[Finding], case: Case) -> tuple[Finding, ...]:
 def refused_launch(problem: Problem, subject: Subject) -> tuple[Finding, ...]:
     """What hardware would say of the launch at the sizes that are not run: those that are timed, and the largest."""
     for what, sizes in (("timed", problem.timed), ("largest", problem.largest)):
-        given = f"{' '.join(f'{name}={value}' for name, value in sizes.items())}, the {what} size"
+        launch_text = f"{' '.join(f'{name}={value}' for name, value in sizes.items())}, the {what} size"
         try:
             refusal = subject.refusal(sizes)
         except ExpressionError as error:
             refusal = str(error)
         if refusal:
-            return (Finding("launch", f"{refusal} ({given})"),)
+            return (Finding("launch", f"{refusal} ({launch_text})"),)
     return ()
 
 
@@ -195,11 +195,11 @@ def _judge_results(
         if not comparison.passed:
             just_loaded = one.case.fresh and number == 0
             kept = not just_loaded and _right_when_loaded_anew(problem, subject, one, name, ordered=ordered)
-            found = wrong_result(problem, subject, one, name, outputs, comparison, kept=kept)
+            finding = wrong_result(problem, subject, one, name, outputs, comparison, kept=kept)
             anew = "The module was loaded anew, and this run went" if one.case.fresh else "This run went"
             ran = f"{anew} {IN_ORDER[one.case.order]}; in turn it is right"
             alone = ordered and len(runs) > 1 and compared(problem, one, name, runs[-1]).passed
-            findings.append(replace(found, message=f"{found.message}. {ran}") if alone and not kept else found)
+            findings.append(replace(finding, message=f"{finding.message}. {ran}") if alone and not kept else finding)
         elif len(runs) > 1 and not (again := compared(problem, one, name, runs[-1])).passed:
             kept = _right_when_loaded_anew(problem, subject, one, name, ordered=not ordered)
             findings.append(_wrong_in_order(problem, subject, one, name, outputs, again, second, kept=kept))
@@ -227,15 +227,17 @@ def _wrong_in_order(
     first, second = outputs
     if wrote_less(first, second):
         return Finding("unrepeatable", f"{differing(name, first, second)} ({one.case})")
-    found = wrong_result(problem, subject, one, name, (second,), comparison, kept=kept)
+    finding = wrong_result(problem, subject, one, name, (second,), comparison, kept=kept)
     first_run = "The first run on the same data is right"
-    return replace(found, message=f"{found.message}. {first_run}{'' if kept else f', this one ran {how}: {_PROMISE}'}")
+    return replace(
+        finding, message=f"{finding.message}. {first_run}{'' if kept else f', this one ran {how}: {_PROMISE}'}"
+    )
 
 
 def compared(problem: Problem, one: Prepared, name: str, results: Values) -> Comparison:
     """An output against what it must be, or against what must hold of it."""
     if name not in problem.invariants:
         return compare(results[name], one.expected[name])
-    wide = {each: widened(value) for each, value in one.inputs.items()}
+    wide = {input_name: widened(value) for input_name, value in one.inputs.items()}
     wrong = marked(problem, one.case, name, wide, results)
     return Comparison(not wrong.any(), np.array(wrong, bool), 0.0)

@@ -21,8 +21,8 @@ def causal_loss(
 ) -> Tensor:  # fmt: skip
     """transformers' loss of next tokens, in float32, without its float32 copy of the logits."""
     target = _next(labels, shift_labels, ignore_index).to(logits.device)
-    each = losses(logits.reshape(-1, vocab_size), target, ignore_index)
-    return _shared(each.sum(), target, num_items_in_batch, ignore_index)
+    losses_of_rows = losses(logits.reshape(-1, vocab_size), target, ignore_index)
+    return _shared(losses_of_rows.sum(), target, num_items_in_batch, ignore_index)
 
 
 def without_logits(model: nn.Module, *args: Any, **options: Any) -> Any:
@@ -31,17 +31,17 @@ def without_logits(model: nn.Module, *args: Any, **options: Any) -> Any:
         return type(model).forward(model, *args, **options)
     from transformers.modeling_outputs import CausalLMOutputWithPast
 
-    given = {name: options.pop(name, None) for name in _OF_THE_LOSS}
-    ignored = _IGNORED if given["ignore_index"] is None else int(given["ignore_index"])
-    found = model.base_model(*args, **options)
-    hidden, head = found.last_hidden_state, model.get_output_embeddings()
-    target = _next(given["labels"], given["shift_labels"], ignored).to(hidden.device)
+    loss_options = {name: options.pop(name, None) for name in _OF_THE_LOSS}
+    ignored = _IGNORED if loss_options["ignore_index"] is None else int(loss_options["ignore_index"])
+    output = model.base_model(*args, **options)
+    hidden, head = output.last_hidden_state, model.get_output_embeddings()
+    target = _next(loss_options["labels"], loss_options["shift_labels"], ignored).to(hidden.device)
     total = sum_of_losses(hidden.flatten(0, -2), head.weight, target, ignored)
     return CausalLMOutputWithPast(
-        loss=_shared(total, target, given["num_items_in_batch"], ignored),
-        past_key_values=found.past_key_values,
-        hidden_states=found.hidden_states,
-        attentions=found.attentions,
+        loss=_shared(total, target, loss_options["num_items_in_batch"], ignored),
+        past_key_values=output.past_key_values,
+        hidden_states=output.hidden_states,
+        attentions=output.attentions,
     )
 
 

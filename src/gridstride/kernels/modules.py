@@ -49,7 +49,9 @@ class LayerNorm(nn.LayerNorm):
         axes = len(self.normalized_shape)
         if input.shape[-axes:] != self.normalized_shape:
             raise ValueError(f"input is {tuple(input.shape)}: it must end in {tuple(self.normalized_shape)}")
-        weight, bias = (given if given is None else given.flatten() for given in (self.weight, self.bias))
+        weight, bias = (
+            parameter if parameter is None else parameter.flatten() for parameter in (self.weight, self.bias)
+        )
         return layer_norm(input.flatten(-axes), weight, bias, self.eps).view(input.shape)
 
 

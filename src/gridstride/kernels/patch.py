@@ -31,8 +31,8 @@ class _InPlace(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if torch.compiler.is_compiling():
-            found: Tensor = getattr(self, _INSTEAD)[0](input)
-            return found
+            output: Tensor = getattr(self, _INSTEAD)[0](input)
+            return output
         return super().forward(input)
 
 
@@ -87,10 +87,10 @@ _ROTARY = "apply_rotary_pos_emb"  # what transformers' attention calls
 def _gated(module: nn.Module, x: Tensor) -> Tensor:
     """A gated feed-forward layer."""
     if torch.compiler.is_compiling():
-        found: Tensor = type(module).forward(module, x)
+        output: Tensor = type(module).forward(module, x)
     else:
-        found = module.down_proj(swiglu(module.gate_proj(x), module.up_proj(x)))
-    return found
+        output = module.down_proj(swiglu(module.gate_proj(x), module.up_proj(x)))
+    return output
 
 
 def _turning(module: nn.Module, *args: Any, **options: Any) -> Any:
@@ -137,7 +137,7 @@ _FORWARDS = (
         lambda module: _ROTARY in inspect.unwrap(type(module).forward).__code__.co_names,
     ),
 )  # fmt: skip
-_FORWARD_OF_CLASS = {name: each for each in _FORWARDS for name in each.named}
+_FORWARD_OF_CLASS = {name: class_name for class_name in _FORWARDS for name in class_name.named}
 _TYPES = ("gpt2", "llama", "qwen2", "qwen3")  # config.model_type
 
 
@@ -167,22 +167,22 @@ def patch(model: nn.Module, *, keep_logits: bool = True) -> Patched:
     _check(model)
     if hasattr(model, _PATCHED):
         raise ValueError(f"this {type(model).__name__} is patched already: unpatch(model) first")
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for parent, name, child in list(_children(model)):
         swap = _OF_CLASS.get(type(child).__name__)
         if swap is not None and not (isinstance(child, nn.Dropout) and child.p == 0.0):
             _put(parent, name, child, swap.make(child))
-            found[swap.what] += 1
-        found.update(_redirect(child))
+            counts[swap.what] += 1
+        counts.update(_redirect(child))
     setattr(model, _PATCHED, True)
     if "ForCausalLM" in str(getattr(model, "loss_type", "")) or type(model).__name__.endswith(
         ("CausalLM", "LMHeadModel")
     ):
         model.loss_function = causal_loss
-        found["cross-entropy"] = 1
+        counts["cross-entropy"] = 1
         if not keep_logits and "forward" not in vars(model):
             _drop_logits(model)
-    return Patched(dict(found), _LEFT)
+    return Patched(dict(counts), _LEFT)
 
 
 def unpatch(model: nn.Module) -> None:
@@ -228,11 +228,11 @@ def _children(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
 
 def _redirect(module: nn.Module) -> list[str]:
     """What a module does by our ops from now on; one whose forward somebody has set already keeps that."""
-    each = _FORWARD_OF_CLASS.get(type(module).__name__)
-    if each is None or "forward" in vars(module) or not each.fits(module):
+    forward_name = _FORWARD_OF_CLASS.get(type(module).__name__)
+    if forward_name is None or "forward" in vars(module) or not forward_name.fits(module):
         return []
-    module.forward = functools.partial(each.ours, module)
-    return [each.what]
+    module.forward = functools.partial(forward_name.ours, module)
+    return [forward_name.what]
 
 
 def _put(parent: nn.Module, name: str, before: nn.Module, ours: nn.Module) -> None:

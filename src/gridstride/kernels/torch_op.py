@@ -132,10 +132,10 @@ def element(x: Tensor) -> str:
     return ELEMENTS[x.dtype]
 
 
-def check(condition: bool, name: str, tensor: Tensor, wanted: str | Callable[[], str]) -> None:
+def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[], str]) -> None:
     """ValueError that names the tensor, what it is and what it must be; a text that has to be made, by a function."""
     if not condition:
-        text = wanted if isinstance(wanted, str) else wanted()
+        text = expected if isinstance(expected, str) else expected()
         strides = "" if tensor.is_contiguous() else f" with strides {tuple(tensor.stride())}"
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {text}")
 

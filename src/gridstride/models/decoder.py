@@ -75,7 +75,7 @@ class Attention(nn.Module):
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if self.joint_norm:
             q, k = self._normed(q, k)
-        q, k, v = (each.unflatten(-1, (-1, self.head_width)) for each in (q, k, v))
+        q, k, v = (projected.unflatten(-1, (-1, self.head_width)) for projected in (q, k, v))
         if not self.joint_norm:
             q, k = self._normed(q, k)
         if turn is not None:

@@ -57,21 +57,21 @@ class MixtureOfExperts(nn.Module):
         out = self.experts(tokens[order // self.per_token], counts)
         # Back to where they came from and summed there: adding rows in place has no fixed order on a GPU.
         back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
-        each = out[back].unflatten(0, (-1, self.per_token))
-        return (each * shares.unsqueeze(-1)).sum(dim=1).to(x.dtype).view(x.shape)
+        per_token = out[back].unflatten(0, (-1, self.per_token))
+        return (per_token * shares.unsqueeze(-1)).sum(dim=1).to(x.dtype).view(x.shape)
 
 
 @contextmanager
 def router_logits(decoder: nn.Module) -> Iterator[list[tuple[Tensor, int]]]:
     """Inside, a list takes what each router gives: logits [tokens, E], and how many experts a token has."""
-    found: list[tuple[Tensor, int]] = []
+    calls: list[tuple[Tensor, int]] = []
     mixtures = [module for module in decoder.modules() if isinstance(module, MixtureOfExperts)]
     hooks = [
-        mixture.router.register_forward_hook(lambda _, __, out, k=mixture.per_token: found.append((out, k)))
+        mixture.router.register_forward_hook(lambda _, __, out, k=mixture.per_token: calls.append((out, k)))
         for mixture in mixtures
     ]
     try:
-        yield found
+        yield calls
     finally:
         for hook in hooks:
             hook.remove()
@@ -83,7 +83,7 @@ def balance_loss(routed: list[tuple[Tensor, int]]) -> Tensor:
     As transformers has it: over the tokens of all layers together, the share of tokens that an expert got times the
     router's mean probability for it, summed and times the number of experts.
     """
-    logits = torch.cat([each.float() for each, _ in routed])
+    logits = torch.cat([logits.float() for logits, _ in routed])
     shares = logits.softmax(dim=-1)
     experts, per_token = logits.shape[-1], routed[0][1]
     got = F.one_hot(shares.topk(per_token, dim=-1).indices, experts).sum(dim=1).float().mean(dim=0)

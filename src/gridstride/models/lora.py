@@ -96,8 +96,8 @@ def add(decoder: Decoder, lora: LoraConfig) -> None:
 
 def linears(decoder: Decoder) -> Iterator[tuple[str, nn.Linear]]:
     """Name and module of the linear layers that may have an update: all but the output."""
-    found = [(name, module) for name, module in decoder.named_modules() if isinstance(module, nn.Linear)]
-    yield from ((name, module) for name, module in found if name != "lm_head")
+    layers = [(name, module) for name, module in decoder.named_modules() if isinstance(module, nn.Linear)]
+    yield from ((name, module) for name, module in layers if name != "lm_head")
 
 
 def updated(decoder: Decoder) -> dict[str, LoraLinear]:

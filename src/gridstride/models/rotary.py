@@ -17,12 +17,12 @@ def tables(config: DecoderConfig) -> dict[str, Table]:
     """That of the decoder, "", of its layers with a window, "window_", and of long sequences, "long_", where others."""
     if config.rotary_base is None:
         return {}
-    found = {"": _table(config, config.rotary_base, config.rotary_scaling)}
+    by_prefix = {"": _table(config, config.rotary_base, config.rotary_scaling)}
     if config.stretched:
-        found["long_"] = _table(config, config.rotary_base, config.rotary_scaling, long=True)
+        by_prefix["long_"] = _table(config, config.rotary_base, config.rotary_scaling, long=True)
     if config.window is not None and config.window.rotary_base is not None:
-        found["window_"] = _table(config, config.window.rotary_base, None)
-    return found
+        by_prefix["window_"] = _table(config, config.window.rotary_base, None)
+    return by_prefix
 
 
 def _table(config: DecoderConfig, base: float, scaling: RotaryScaling | None, *, long: bool = False) -> Table:

@@ -84,8 +84,10 @@ class Recorder:
         """
         seconds = time.monotonic() - self._began
         self._profile.stop()
-        found = self._profile.profiler
-        events = len(found.kineto_results.events()) if found is not None and found.kineto_results is not None else 0
+        profiler = self._profile.profiler
+        events = (
+            len(profiler.kineto_results.events()) if profiler is not None and profiler.kineto_results is not None else 0
+        )
         if events >= _EVENTS / 2:
             self.cut = {"events": events, "seconds": seconds, "asked": self._seconds}
             return True
@@ -139,16 +141,16 @@ class Recorder:
 
 def main(request: str) -> None:
     """Run the program that the request describes: script or module, arguments, folder, after, seconds."""
-    asked = json.loads(request)
+    orders = json.loads(request)
     ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)  # when the parent is killed, this is too
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # its start and stop are no news
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # else a program that forks could not use its GPU
     try:
-        recorder = Recorder(Path(asked["folder"]), asked["after"], asked["seconds"])
+        recorder = Recorder(Path(orders["folder"]), orders["after"], orders["seconds"])
     except KeyboardInterrupt:  # nothing of the program has run
         sys.exit(130)
     pid = os.getpid()
-    outcome = _run(asked, recorder)
+    outcome = _run(orders, recorder)
     if os.getpid() != pid:
         _leave_fork(outcome["code"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -161,10 +163,10 @@ def main(request: str) -> None:
     sys.exit(outcome["code"])
 
 
-def _run(asked: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
+def _run(orders: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
     """The program from beginning to end, whatever the end is."""
     try:
-        _execute(asked, recorder)
+        _execute(orders, recorder)
     except WindowOver:
         return {"end": "stopped", "code": 0, "said": ""}
     except SystemExit as left:
@@ -173,8 +175,8 @@ def _run(asked: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
         return {"end": "interrupted", "code": 130, "said": ""}
     except BaseException as error:
         _show(error)
-        said = traceback.format_exception_only(error)[-1].strip()
-        return {"end": "raised", "code": 1, "said": said}
+        message = traceback.format_exception_only(error)[-1].strip()
+        return {"end": "raised", "code": 1, "said": message}
     return {"end": "finished", "code": 0, "said": ""}
 
 
@@ -200,11 +202,11 @@ def _refuse_another_profiler() -> None:
     torch.autograd.profiler.profile.__enter__ = refuse
 
 
-def _execute(asked: dict[str, Any], recorder: Recorder) -> None:
+def _execute(orders: dict[str, Any], recorder: Recorder) -> None:
     """As Python itself would run it, so that pickling, spawned workers and relative files work."""
-    target = asked["program"]
-    sys.argv[:] = [target, *asked["args"]]
-    if asked["module"]:
+    target = orders["program"]
+    sys.argv[:] = [target, *orders["args"]]
+    if orders["module"]:
         sys.path[0] = os.getcwd()
         recorder.begin()
         runpy.run_module(target, run_name="__main__", alter_sys=True)
@@ -258,8 +260,8 @@ def _base(path: Path) -> int:
     """What the file's times count from: nanoseconds of the system's clock."""
     with path.open(encoding="utf-8", errors="replace") as file:
         head = file.read(1 << 16)
-    _, found, rest = head.partition('"baseTimeNanoseconds":')
-    return int(rest.partition(",")[0]) if found else 0
+    _, key, rest = head.partition('"baseTimeNanoseconds":')
+    return int(rest.partition(",")[0]) if key else 0
 
 
 def add_notes(path: Path, cut: dict[str, Any] | None) -> None:

@@ -46,12 +46,12 @@ def gaps(trace: Trace, account: Account) -> Gaps | None:
 
 def _classes(lengths: list[int]) -> tuple[tuple[str, int, int], ...]:
     edges = (0, *_EDGES, 1 << 62)
-    found = []
+    classes = []
     for low, high in pairwise(edges):
         inside = [length for length in lengths if low <= length < high]
         if inside:
-            found.append((_between(low, high), len(inside), sum(inside)))
-    return tuple(found)
+            classes.append((_between(low, high), len(inside), sum(inside)))
+    return tuple(classes)
 
 
 def _between(low: int, high: int) -> str:

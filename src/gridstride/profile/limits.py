@@ -59,8 +59,8 @@ def chip_of(trace: Trace) -> Chip | None:
     """The chip that the trace's device is; one of the same name with other processors or memory is another chip."""
     devices = trace.about.get("deviceProperties") or [{}]
     words = _WORDS.findall(device_name(trace).lower())
-    found = [chip(name) for name in names() if name in words or name in map("".join, pairwise(words))]
-    return found[0] if found and _same(found[0], devices[0]) else None
+    chips = [chip(name) for name in names() if name in words or name in map("".join, pairwise(words))]
+    return chips[0] if chips and _same(chips[0], devices[0]) else None
 
 
 def _same(known: Chip, device: Mapping[str, Any]) -> bool:

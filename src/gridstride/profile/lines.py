@@ -42,21 +42,21 @@ class Lines:
 
     def busiest(self, times: Times, most: int = 3) -> list[Line]:
         """The lines where the program was most during these times; empty where nothing is known."""
-        found = self._sampled(times) if self._samples else self._within(times)
-        total = sum(found.values())
-        return [Line(where, count / total) for where, count in found.most_common(most)]
+        lines_of = self._sampled(times) if self._samples else self._within(times)
+        total = sum(lines_of.values())
+        return [Line(where, count / total) for where, count in lines_of.most_common(most)]
 
     def around(self, spans: Iterable[Span], most: int = 3) -> list[Line]:
         """The lines that most of these spans' time was spent at."""
         return self.busiest(intervals.of(spans), most)
 
     def _sampled(self, times: Times) -> Counter[str]:
-        found: Counter[str] = Counter()
+        times_by_line: Counter[str] = Counter()
         for start, end in times.tolist():
             first, last = bisect.bisect_left(self._times, start), bisect.bisect_left(self._times, end)
             for at in range(first, last):
-                found[self._samples[at].line] += self._weight(at)
-        return found
+                times_by_line[self._samples[at].line] += self._weight(at)
+        return times_by_line
 
     def _weight(self, at: int) -> int:
         """Nanoseconds that a sample stands for: those since the one before, as Python code that never lets go of the
@@ -66,12 +66,12 @@ class Lines:
 
     def _within(self, times: Times) -> Counter[str]:
         """By the innermost of the program's functions; its first line is all that such a trace tells."""
-        found: Counter[str] = Counter()
+        times_by_line: Counter[str] = Counter()
         for start, end in times.tolist():
             function = self._innermost(start, end)
             if function is not None:
-                found[_readable(function.name)] += end - start
-        return found
+                times_by_line[_readable(function.name)] += end - start
+        return times_by_line
 
     def _innermost(self, start: int, end: int) -> Span | None:
         at = bisect.bisect_right(self._starts, start)

@@ -72,8 +72,8 @@ def rows(trace: Trace, tree: Tree, account: Account, machine: Limits | None) -> 
         entry.spans.append(span)
         if node is None or span is not node.span:
             entry.kernels[span.name] += time
-    found = [_row(name, inputs, entry, machine) for (name, inputs), entry in sums.items() if entry.time]
-    return sorted(found, key=lambda row: -row.time)
+    listed = [_row(name, inputs, entry, machine) for (name, inputs), entry in sums.items() if entry.time]
+    return sorted(listed, key=lambda row: -row.time)
 
 
 def _inside(span: Span, times: Times) -> bool:
@@ -96,7 +96,7 @@ def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[Span, Node | None, int]]:
 
 def _known(node: Node) -> Node:
     """The operator nearest to the kernel whose work is known; else the nearest of all."""
-    return next((each for each in node.upwards() if family(each.span.name).key != "other"), node)
+    return next((ancestor for ancestor in node.upwards() if family(ancestor.span.name).key != "other"), node)
 
 
 def _unclaimed(span: Span) -> str:

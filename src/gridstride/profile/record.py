@@ -47,19 +47,19 @@ class Request:
     module: bool = False
 
 
-def record(request: Request, folder: Path, *, said: Callable[[str], None]) -> Outcome:
+def record(request: Request, folder: Path, *, tell: Callable[[str], None]) -> Outcome:
     """Run it; the trace is `trace.json` in the folder. RecordError where there is none, KeyboardInterrupt at once on a
     second Ctrl-C.
     """
     source = str(Path(__file__).resolve().parent.parent.parent)
-    asked = {"program": request.program, "args": list(request.args), "module": request.module, "folder": str(folder),
+    orders = {"program": request.program, "args": list(request.args), "module": request.module, "folder": str(folder),
              "after": request.after, "seconds": request.seconds}  # fmt: skip
     # A session of its own: Ctrl-C reaches it only through this process, and nothing that it starts is left behind.
     child = subprocess.Popen(
-        [sys.executable, "-c", _BOOT, source, json.dumps(asked)], stdout=sys.stderr.fileno(), start_new_session=True
+        [sys.executable, "-c", _BOOT, source, json.dumps(orders)], stdout=sys.stderr.fileno(), start_new_session=True
     )
     try:
-        interrupted = _wait(child, request, folder, said)
+        interrupted = _wait(child, request, folder, tell)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -69,9 +69,9 @@ def record(request: Request, folder: Path, *, said: Callable[[str], None]) -> Ou
     return _outcome(child.returncode, request, folder)
 
 
-def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: Callable[[str], None]) -> bool:
+def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, tell: Callable[[str], None]) -> bool:
     """Until it has ended, or has been asked to and had its time for it; says whether it was interrupted."""
-    watch = _Watch(folder, request, said)
+    watch = _Watch(folder, request, tell)
     interrupted = False
     while child.poll() is None:
         try:
@@ -83,7 +83,7 @@ def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: 
             if interrupted:
                 raise
             interrupted = True
-            said("interrupted: writing what was recorded; once more to leave without it")
+            tell("interrupted: writing what was recorded; once more to leave without it")
             child.send_signal(signal.SIGINT)
     return interrupted
 
@@ -91,8 +91,8 @@ def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, said: 
 class _Watch:
     """Follows the child's state and knows when it has had enough time."""
 
-    def __init__(self, folder: Path, request: Request, said: Callable[[str], None]) -> None:
-        self._folder, self._said = folder, said
+    def __init__(self, folder: Path, request: Request, tell: Callable[[str], None]) -> None:
+        self._folder, self._said = folder, tell
         self._longest = request.after + request.seconds + _LATE
         self._state, self._since = "", time.monotonic()
 
@@ -117,20 +117,20 @@ def _outcome(code: int, request: Request, folder: Path) -> Outcome:
     path = folder / "outcome.json"
     if not path.exists():
         raise RecordError(_lost(code, request, folder))
-    found = json.loads(path.read_text())
-    if found["end"] == "interrupted" and not found["recorded"]:
+    report = json.loads(path.read_text())
+    if report["end"] == "interrupted" and not report["recorded"]:
         raise KeyboardInterrupt
-    if found["end"] != "stopped" and not found["recorded"]:
-        raise RecordError(_too_early(found, request))
-    return Outcome(found["end"], found.get("said", ""))
+    if report["end"] != "stopped" and not report["recorded"]:
+        raise RecordError(_too_early(report, request))
+    return Outcome(report["end"], report.get("said", ""))
 
 
-def _too_early(found: dict[str, Any], request: Request) -> str:
+def _too_early(report: dict[str, Any], request: Request) -> str:
     """The program ended before anything was recorded."""
-    if found["end"] == "raised":
-        return f"{request.program} failed before anything was recorded: {found['said']}"
-    ended = f"{request.program} ended after {found['seconds']:.1f} s"
-    return f"{ended}, before recording began: --after {request.after:g} is too late for it"
+    if report["end"] == "raised":
+        return f"{request.program} failed before anything was recorded: {report['said']}"
+    reason = f"{request.program} ended after {report['seconds']:.1f} s"
+    return f"{reason}, before recording began: --after {request.after:g} is too late for it"
 
 
 def _lost(code: int, request: Request, folder: Path) -> str:

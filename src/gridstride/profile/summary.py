@@ -57,21 +57,23 @@ class Profile:
         account = self.view.account
         if self.view.trace.on_gpu:
             busy = sum(account.share(key) for key in GPU_BUSY)
-            said = f"The GPU works {percent(busy)} of the time"
+            sentence = f"The GPU works {percent(busy)} of the time"
         else:
             works = account.share("operators") + account.share("copies")
-            said = f"PyTorch's operators work {percent(works)} of the time"
+            sentence = f"PyTorch's operators work {percent(works)} of the time"
         most = self.findings[0] if self.findings else None
-        return f"{said}. {f'Most would be won here: {most.title}.' if most else 'Nothing stands out to be changed.'}"
+        return (
+            f"{sentence}. {f'Most would be won here: {most.title}.' if most else 'Nothing stands out to be changed.'}"
+        )
 
     @property
     def cut(self) -> str:
         """What was cut off, "" where nothing was."""
-        found = self.view.trace.about.get("gridstride", {}).get("cut")
-        if not found:
+        cut = self.view.trace.about.get("gridstride", {}).get("cut")
+        if not cut:
             return ""
         return (
-            f"recorded {found['seconds']:.2g} s of the {found['asked']:g} s: {found['events']:,} events are all that a "
+            f"recorded {cut['seconds']:.2g} s of the {cut['asked']:g} s: {cut['events']:,} events are all that a "
             "recording takes, the rest of the loop was cut off"
         )
 
@@ -80,9 +82,9 @@ class Profile:
         v = self.view
         if not v.steps.count:
             return f"{milliseconds(v.wall)}, the whole recording (no loop was found in it)"
-        each = f"{milliseconds(statistics.median(v.steps.durations))} each in the median"
+        median = f"{milliseconds(statistics.median(v.steps.durations))} each in the median"
         edges = f"; {milliseconds(self.before)} before and {milliseconds(self.after)} after them are left out"
-        return f"{v.steps.count} steps in {milliseconds(v.wall)}, {each} (by {v.steps.by}){edges}"
+        return f"{v.steps.count} steps in {milliseconds(v.wall)}, {median} (by {v.steps.by}){edges}"
 
     def json(self) -> dict[str, Any]:
         """As `--json` gives it; times in milliseconds, shares from 0 to 1."""
@@ -111,14 +113,14 @@ class Profile:
         }  # fmt: skip
 
     def _gaps(self) -> dict[str, Any] | None:
-        found = self.view.gaps
-        if found is None:
+        longest = self.view.gaps
+        if longest is None:
             return None
         return {
-            "count": len(found.times),
-            "median_us": found.median / 1e3,
-            "classes": [{"length": name, "count": n, "ms": _ms(time)} for name, n, time in found.classes],
-            "host": {name: _ms(time) for name, time in found.host.items()},
+            "count": len(longest.times),
+            "median_us": longest.median / 1e3,
+            "classes": [{"length": name, "count": n, "ms": _ms(time)} for name, n, time in longest.classes],
+            "host": {name: _ms(time) for name, time in longest.host.items()},
         }
 
 

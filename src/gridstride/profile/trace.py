@@ -127,8 +127,8 @@ class _Reader:
             elif category == SAMPLE:
                 self._sample(event)
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            said = f"{str(event)[:80]}…: {type(error).__name__} {error}"
-            raise TraceError(f"{self._path} is no trace of the PyTorch profiler: event {said}") from error
+            reason = f"{str(event)[:80]}…: {type(error).__name__} {error}"
+            raise TraceError(f"{self._path} is no trace of the PyTorch profiler: event {reason}") from error
 
     def finish(self, about: dict[str, Any]) -> Trace:
         """The trace, in the order of time."""

@@ -44,18 +44,18 @@ class View:
 
     def line(self, spans: Iterable[Span]) -> str | None:
         """The program's line at which most of this time was spent."""
-        found: list[Line] = self.lines.around(spans, 1)
-        return found[0].where if found else None
+        busiest: list[Line] = self.lines.around(spans, 1)
+        return busiest[0].where if busiest else None
 
 
 def view(trace: Trace) -> View:
     """Everything that is to be known of a trace."""
-    found = steps(trace)
+    ranges = steps(trace)
     nested = tree(trace.operators)
-    shares = account(trace, found.start, found.end)
+    shares = account(trace, ranges.start, ranges.end)
     machine = limits(trace)
     table = tuple(rows(trace, nested, shares, machine))
-    return View(trace, found, shares, nested, table, gaps(trace, shares), machine, Lines(trace))
+    return View(trace, ranges, shares, nested, table, gaps(trace, shares), machine, Lines(trace))
 
 
 def milliseconds(nanoseconds: float) -> str:

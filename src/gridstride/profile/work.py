@@ -109,10 +109,10 @@ def _convolution(operator: str, inputs: Inputs) -> Work | None:
         (out, x, weight), kinds, transposed = inputs.dims[:3], 2, inputs.concrete[7] == "True"
     else:
         x, weight = inputs.dims[:2]
-        found = _extents(operator, inputs)
-        if found is None:
+        extents = _extents(operator, inputs)
+        if extents is None:
             return None
-        out, kinds, transposed = (x[0], weight[0], *found), 1, False
+        out, kinds, transposed = (x[0], weight[0], *extents), 1, False
     if transposed:
         return None
     size = _size(inputs, 0)
@@ -135,7 +135,7 @@ _CONVOLUTION_ARGUMENTS = {"aten::mkldnn_convolution": (3, 4, 5), "aten::cudnn_co
 
 
 def _integers(text: str) -> list[int]:
-    return [int(each) for each in _INTEGERS.findall(text)]
+    return [int(number) for number in _INTEGERS.findall(text)]
 
 
 def _attention(operator: str, inputs: Inputs) -> Work | None:
@@ -184,10 +184,10 @@ def _elementwise(operator: str, inputs: Inputs) -> Work:
 
 def _many_tensors(operator: str, inputs: Inputs) -> Work:
     lists = [dims for dims in inputs.dims if dims and isinstance(dims[0], tuple)]
-    each = _elements(lists[0])
-    written = each * (3 if operator.startswith("aten::_fused_adam") else 0 if operator.endswith("norm") else 1)
+    elements = _elements(lists[0])
+    written = elements * (3 if operator.startswith("aten::_fused_adam") else 0 if operator.endswith("norm") else 1)
     read = sum(_elements(dims) for dims in lists)
-    return Work(each * len(lists), 4.0 * (read + written), "float")
+    return Work(elements * len(lists), 4.0 * (read + written), "float")
 
 
 def _passes(count: float) -> Callable[[str, Inputs], Work]:

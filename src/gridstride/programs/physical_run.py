@@ -24,8 +24,8 @@ def nvcc() -> Path:
     for folder in (*named, _USUAL):
         if (compiler := folder / "bin" / "nvcc").is_file():
             return compiler
-    if found := shutil.which("nvcc"):
-        return Path(found)
+    if program := shutil.which("nvcc"):
+        return Path(program)
     raise MissingToolchain(
         "--device physical compiles with the CUDA toolkit, and there is no nvcc: install the toolkit, or name its "
         "folder in CUDA_HOME. The virtual GPU needs neither: leave --device out"
@@ -36,9 +36,9 @@ def words(compiler: Path, files: Sequence[Path], options: Options, target: Path)
     """The command that compiles and links for the GPU of this machine."""
     return [
         str(compiler), "-O2", "-lineinfo", "-arch=native", *(word for each in options.include for word in ("-I", each)),
-        *(f"-D{each}" for each in options.define), *([f"-std={options.std}"] if options.std else []),
+        *(f"-D{definition}" for definition in options.define), *([f"-std={options.std}"] if options.std else []),
         *(["-rdc=true"] if options.relocatable else []), *options.flags, *map(str, files),
-        *(f"-l{each}" for each in options.libraries), "-o", str(target),
+        *(f"-l{library}" for library in options.libraries), "-o", str(target),
     ]  # fmt: skip
 
 

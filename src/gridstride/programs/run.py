@@ -180,13 +180,13 @@ def watched(start: Callable[[int], Start], settings: Settings) -> Ended:
                 child.kill()
                 child.wait()
     seconds = time.monotonic() - began
-    told = reported(lines)
+    report = reported(lines)
     code = child.returncode
     if timed_out:
-        return Ended(TIMED_OUT, seconds, timed_out=True, findings=told.findings, activity=told.activity)
+        return Ended(TIMED_OUT, seconds, timed_out=True, findings=report.findings, activity=report.activity)
     return Ended(
-        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=told.findings,
-        activity=told.activity, timeline=told.timeline, launches=told.launches,
+        128 - code if code < 0 else code, seconds, -code if code < 0 else None, findings=report.findings,
+        activity=report.activity, timeline=report.timeline, launches=report.launches,
     )  # fmt: skip
 
 
@@ -202,10 +202,12 @@ class Reported:
 
 def reported(lines: bytes) -> Reported:
     """From the lines that it wrote; one that was cut off is left out."""
-    told = [json.loads(line) for line in lines.splitlines() if line.endswith(b"}")]
-    whole = {key: next((each[key] for each in told if key in each), None) for key in (ACTIVITY, TIMELINE, LAUNCHES)}
-    findings = tuple(each for each in told if not whole.keys() & each.keys())
-    return Reported(findings, whole[ACTIVITY] or {}, whole[TIMELINE] or {}, whole[LAUNCHES] or [])
+    records = [json.loads(line) for line in lines.splitlines() if line.endswith(b"}")]
+    latest = {
+        key: next((record[key] for record in records if key in record), None) for key in (ACTIVITY, TIMELINE, LAUNCHES)
+    }
+    findings = tuple(record for record in records if not latest.keys() & record.keys())
+    return Reported(findings, latest[ACTIVITY] or {}, latest[TIMELINE] or {}, latest[LAUNCHES] or [])
 
 
 def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> tuple[bytes, bool]:
@@ -215,9 +217,9 @@ def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> 
     os.set_blocking(reading, False)
     deadline = None if limit is None else time.monotonic() + limit
     lines = b""
-    with selectors.DefaultSelector() as selector, contextlib.closing(_ExitDescriptor(child)) as ended:
+    with selectors.DefaultSelector() as selector, contextlib.closing(_ExitDescriptor(child)) as exit_descriptor:
         selector.register(reading, selectors.EVENT_READ)
-        selector.register(ended, selectors.EVENT_READ)
+        selector.register(exit_descriptor, selectors.EVENT_READ)
         open_pipe = True
         while True:
             left = None if deadline is None else deadline - time.monotonic()
@@ -234,7 +236,7 @@ def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> 
                         selector.unregister(reading)
                         open_pipe = False
                     continue
-            if ended.fileno() in ready:
+            if exit_descriptor.fileno() in ready:
                 child.wait()
                 with contextlib.suppress(BlockingIOError):
                     while open_pipe and (got := os.read(reading, 1 << 16)):
@@ -273,8 +275,8 @@ def signals_for_the_program() -> Iterator[list[subprocess.Popen[bytes]]]:
     programs: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, _: object) -> None:
-        for each in programs:
-            each.send_signal(number)
+        for program in programs:
+            program.send_signal(number)
 
     before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)

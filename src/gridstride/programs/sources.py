@@ -30,15 +30,15 @@ _FOR_THE_PROGRAM = ": what is for the program goes behind --, as in gridstride r
 
 def sources(words: Sequence[str]) -> tuple[Path, ...]:
     """The files to compile; ProgramError for what is none."""
-    files = [each for word in words for each in _files(Path(word))]
-    for twice in {each for each in files if files.count(each) > 1}:
+    files = [file for word in words for file in _files(Path(word))]
+    for twice in {file for file in files if files.count(file) > 1}:
         raise ProgramError(f"{twice} is named twice")
     return tuple(files)
 
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        files = sorted(each for each in path.iterdir() if each.suffix in (*CUDA_SUFFIXES, *HOST_SUFFIXES))
+        files = sorted(file for file in path.iterdir() if file.suffix in (*CUDA_SUFFIXES, *HOST_SUFFIXES))
         if not files:
             raise ProgramError(f"the folder {path} has no .cu, .cpp, .cc, .cxx or .c file")
         return files

@@ -95,15 +95,15 @@ class Local:
             self._engine.step()
 
     def _pieces(self, outputs: dict[str, tuple[int, Output]]) -> Iterator[tuple[int, Piece]]:
-        ended = 0
-        while ended < len(outputs):
+        finished = 0
+        while finished < len(outputs):
             with _ctrl_c_waits():
                 updates = self._engine.step()
             for update in updates:
                 number, output = outputs[update.id]
                 piece = output.push(update)
                 if piece.finish is not None:
-                    ended += 1
+                    finished += 1
                     self._engine.abort(update.id)  # a stop string is not seen by the engine
                 yield number, piece
 
@@ -118,18 +118,18 @@ def _ctrl_c_waits() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = False
+    interrupted = False
 
     def note(number: int, frame: Any) -> None:
-        nonlocal asked
-        if asked:
+        nonlocal interrupted
+        if interrupted:
             raise KeyboardInterrupt
-        asked = True
+        interrupted = True
 
     before = signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if asked:
+    if interrupted:
         raise KeyboardInterrupt

@@ -78,9 +78,9 @@ def _virtual(request: pytest.FixtureRequest) -> Any:
     chip = request.config.getoption("gpu_chip") or request.config.getini("gpu_chip")
     mark = request.node.get_closest_marker("virtual_gpu")
     options = {"sanitize": True, **(mark.kwargs if mark else {})}
-    given = mark.args if mark and mark.args else (options.pop("chip_name", chip),)
+    arguments = mark.args if mark and mark.args else (options.pop("chip_name", chip),)
     try:
-        return gs.VirtualGPU(*given, **options)
+        return gs.VirtualGPU(*arguments, **options)
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(f"the fixture `gpu` of {request.node.nodeid}: {error}") from None
 

@@ -27,8 +27,8 @@ def mean_loss(loss: Loss, batches: Sequence[Batch], parallel: Parallel | None = 
     for turn in range(0, len(batches), world):
         mine = turn + rank < len(batches)
         batch = batches[turn + rank] if mine else batches[turn]
-        each = loss(*batch.tensors).double().cpu()
-        sums += torch.stack((each, torch.ones_like(each))) * (sum(batch.weights) if mine else 0)
+        losses = loss(*batch.tensors).double().cpu()
+        sums += torch.stack((losses, torch.ones_like(losses))) * (sum(batch.weights) if mine else 0)
     total, count = parallel.total(sums) if parallel else sums
     return float(total / count)
 

@@ -147,10 +147,10 @@ class Loop:
             return
         losses = self.trainer.parallel.mean(torch.stack([step.loss for step in steps])).tolist()
         norms = torch.stack([step.gradient_norm for step in steps]).tolist()
-        for each, loss, norm in zip(steps, losses, norms, strict=True):
+        for step, loss, norm in zip(steps, losses, norms, strict=True):
             # with loss scaling an infinite gradient is a matter of course: that step is left out, the scale halved
             if not math.isfinite(loss) or not (math.isfinite(norm) or self.trainer.scaler.is_enabled()):
-                raise TrainFailed(self._diverged(each.step, loss, each.lr))
+                raise TrainFailed(self._diverged(step.step, loss, step.lr))
         self._tell(steps[-1], losses[-1], norms[-1])
 
     def _tell(self, last: Stepped, loss: float, norm: float) -> None:
@@ -215,13 +215,13 @@ class Loop:
         return loss
 
     def _export(self) -> None:
-        whole = self.trainer.parallel.whole()
-        collectives.decided(partial(self._write, whole))
+        full_decoder = self.trainer.parallel.whole()
+        collectives.decided(partial(self._write, full_decoder))
 
-    def _write(self, whole: Decoder | None) -> None:
-        assert whole is not None, "the first rank has the weights"
+    def _write(self, full_decoder: Decoder | None) -> None:
+        assert full_decoder is not None, "the first rank has the weights"
         try:
-            self.trainer.task.export(whole, self.trainer.folder)
+            self.trainer.task.export(full_decoder, self.trainer.folder)
         except ModelError as error:
             raise TrainFailed(f"{error}. Mend that, then go on: {command(self.config, '--resume')}") from error
 

@@ -69,15 +69,15 @@ class Pretraining:
     ) -> bool:  # fmt: skip
         """Baselines, samples and the picture."""
         say("counting trigrams of the same text, to compare with")
-        found = counts.measure(self.prepared, stopped=stopped)
-        if found is None:
+        baselines = counts.measure(self.prepared, stopped=stopped)
+        if baselines is None:
             return False
-        record["baselines_bits_per_byte"] = asdict(found)
+        record["baselines_bits_per_byte"] = asdict(baselines)
         decoder = models.load(folder.model, device=objective.decoder.embed_tokens.weight.device)
         tokens = min(160, self.config.data.sequence)
         tokenizer = self.prepared.tokenizer()
         record["samples"] = [sample(decoder, tokenizer, text, tokens=tokens) for text in BEGINNINGS]
-        if not draw(folder, folder.path / "curve.png", trigram=found.token_trigram_nats):
+        if not draw(folder, folder.path / "curve.png", trigram=baselines.token_trigram_nats):
             say("no curve.png: that needs matplotlib, pip install 'gridstride[train]'")
         return True
 

@@ -41,21 +41,21 @@ class Wanted:
     overwrite: bool = False
 
 
-def train(wanted: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+def train(request: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
     if outcome.attempt():
-        wanted = collectives.decided(partial(_again, wanted))
-    config, folder = collectives.decided(partial(_opened, wanted))
+        request = collectives.decided(partial(_again, request))
+    config, folder = collectives.decided(partial(_opened, request))
     task = _task(config, say)  # too little data is said before anything is built
-    if wanted.resume:
+    if request.resume:
         collectives.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
     with _memory_told(config):
         trainer = Trainer(config, folder, task)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
     config = replace(config, run=replace(config.run, precision=trainer.precision.name))
-    collectives.decided(partial(begin, folder, config, anew=wanted.overwrite and not wanted.resume))
+    collectives.decided(partial(begin, folder, config, anew=request.overwrite and not request.resume))
     say(_model_described(trainer))
-    if wanted.resume:
+    if request.resume:
         went_on = trainer.resume()
         say(f"going on from step {trainer.progress.step}" if went_on else "no checkpoint yet: beginning")
     try:
@@ -106,26 +106,26 @@ def _task(config: settings.Config, say: Say) -> Task:
 
 
 def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
-    ended = Loop(trainer, show, stopped=stopped).run()
-    record = _record(trainer, ended)
-    whole = ended.reason != "signal" and (collectives.rank() != 0 or _finished(trainer, record, say, stopped))
-    if not whole:
+    end = Loop(trainer, show, stopped=stopped).run()
+    record = _record(trainer, end)
+    completed = end.reason != "signal" and (collectives.rank() != 0 or _finished(trainer, record, say, stopped))
+    if not completed:
         record |= {"ended": "signal", "go_on": command(trainer.config, "--resume")}
     return record
 
 
-def _again(wanted: Wanted) -> Wanted:
+def _again(request: Wanted) -> Wanted:
     """The same of a job that was begun before and lost a rank: it goes on, if it had come as far as beginning."""
-    begun = place(settings.load(wanted.config, changes=wanted.changes, checked=False)).exists
-    return replace(wanted, resume=wanted.resume or begun, overwrite=wanted.overwrite and not begun)
+    begun = place(settings.load(request.config, changes=request.changes, checked=False)).exists
+    return replace(request, resume=request.resume or begun, overwrite=request.overwrite and not begun)
 
 
-def configuration(wanted: Wanted) -> settings.Config:
+def configuration(request: Wanted) -> settings.Config:
     """What was asked for; of a run that goes on its own, with the changes on top, where no other file is named."""
-    config = settings.load(wanted.config, changes=wanted.changes, checked=False)
+    config = settings.load(request.config, changes=request.changes, checked=False)
     folder = place(config)
-    if wanted.resume and folder.exists and wanted.config is None:
-        return settings.load(folder.config, changes=wanted.changes)
+    if request.resume and folder.exists and request.config is None:
+        return settings.load(folder.config, changes=request.changes)
     settings.check(config)
     return config
 
@@ -137,10 +137,10 @@ def shape(config: settings.Config) -> DecoderConfig:
     return model.shape(config, config.data.vocabulary)
 
 
-def _opened(wanted: Wanted) -> tuple[settings.Config, RunFolder]:
-    config = configuration(wanted)
-    folder = opened(config, resume=wanted.resume, overwrite=wanted.overwrite)
-    if wanted.resume:
+def _opened(request: Wanted) -> tuple[settings.Config, RunFolder]:
+    config = configuration(request)
+    folder = opened(config, resume=request.resume, overwrite=request.overwrite)
+    if request.resume:
         compatible(config, settings.load(folder.config))
     return config, folder
 
@@ -162,27 +162,27 @@ def _model_described(trainer: Trainer) -> str:
     )
 
 
-def _record(trainer: Trainer, ended: Ended) -> dict[str, Any]:
+def _record(trainer: Trainer, end: Ended) -> dict[str, Any]:
     """What a run was and reached."""
     progress, task = trainer.progress, trainer.task
     record: dict[str, Any] = {
         "folder": str(trainer.folder.path),
-        "ended": ended.reason,
+        "ended": end.reason,
         "steps": progress.step,
         "tokens": round(progress.step * task.tokens_per_step),
         "seconds": round(progress.seconds, 1),
         "processor_seconds": round(progress.processor_seconds, 1),
-        "tokens_per_second": round(ended.tokens_per_second, 1),
-        "mfu": round(ended.mfu, 4),
-        "mfu_of": ended.peak_source,
+        "tokens_per_second": round(end.tokens_per_second, 1),
+        "mfu": round(end.mfu, 4),
+        "mfu_of": end.peak_source,
         "parameters": trainer.decoder.config.parameters(),
         "data": task.described(),
         "precision": trainer.precision.name,
         "ran_on": {"device": str(trainer.device), "threads": torch.get_num_threads(), "torch": torch.__version__},
     }
-    if ended.validation_loss is not None:
-        record["validation_loss"] = ended.validation_loss
-        record |= task.figures(ended.validation_loss)
+    if end.validation_loss is not None:
+        record["validation_loss"] = end.validation_loss
+        record |= task.figures(end.validation_loss)
         record["best_step"] = progress.best_step
     return record
 

@@ -76,8 +76,8 @@ class Trainer:
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
         self.progress = Progress()
         self._planned()
-        whole = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
-        self._stepped: nn.Module = torch.compile(self.module) if whole else self.module
+        compiles = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
+        self._stepped: nn.Module = torch.compile(self.module) if compiles else self.module
         self._most_threads = torch.get_num_threads()
         self._threads_stay = -float("inf")  # until then, in time.monotonic()
         self.choose_threads()
@@ -122,9 +122,9 @@ class Trainer:
         Sums of other threads round otherwise. So the number changes with a checkpoint alone, which holds it: a run that
         was killed goes on with the losses that it had.
         """
-        wanted, began = self.config.run.threads, time.monotonic()
-        if wanted:
-            torch.set_num_threads(wanted)
+        fixed, began = self.config.run.threads, time.monotonic()
+        if fixed:
+            torch.set_num_threads(fixed)
         elif (
             self.device.type == "cpu"
             and collectives.world() == 1
@@ -134,8 +134,8 @@ class Trainer:
             counts = openmp.counts(self._most_threads)
             if len(counts) > 1:
                 fastest(self._tried, counts, now=torch.get_num_threads())
-            ended = time.monotonic()
-            self._threads_stay = ended + max(_THREADS_STAY, _THREADS_REST * (ended - began))
+            end_time = time.monotonic()
+            self._threads_stay = end_time + max(_THREADS_STAY, _THREADS_REST * (end_time - began))
 
     def _tried(self) -> None:
         """A part of a step, which leaves nothing behind."""
@@ -165,11 +165,11 @@ class Trainer:
 
     def resume(self) -> bool:
         """Go on from the newest checkpoint; false where there is none. Raises CheckpointError for a damaged one."""
-        found = newest(self.checkpoints, self.config)
-        if found is None:
+        newest_step = newest(self.checkpoints, self.config)
+        if newest_step is None:
             return False
-        step = found.step
-        if found.meta["fingerprint"] != self.task.fingerprint:
+        step = newest_step.step
+        if newest_step.meta["fingerprint"] != self.task.fingerprint:
             raise TrainError(
                 f"the data is not what {self.folder.path} began with, so its order would be another. "
                 "Bring the old one back, or begin another run: --name NAME"
@@ -177,12 +177,12 @@ class Trainer:
         tensors = state.take(self.decoder, self.optimisers.parts)
         self.checkpoints.load(step, tensors)
         state.put(self.decoder, self.optimisers.parts, tensors)
-        self.progress = Progress.restored(found.meta["progress"])
+        self.progress = Progress.restored(newest_step.meta["progress"])
         self._planned()  # anew, as a run may go on for longer than it was begun for
-        self.scaler.load_state_dict(found.meta["scaler"])
-        restore_random(found.own[collectives.rank() % len(found.own)], self.device)
+        self.scaler.load_state_dict(newest_step.meta["scaler"])
+        restore_random(newest_step.own[collectives.rank() % len(newest_step.own)], self.device)
         if not self.config.run.threads and not openmp.fixed():
-            torch.set_num_threads(min(found.meta.get("threads", self._most_threads), self._most_threads))
+            torch.set_num_threads(min(newest_step.meta.get("threads", self._most_threads), self._most_threads))
         return True
 
 
@@ -220,8 +220,8 @@ def _spread(config: settings.Config, task: Task, precision: Precision, device: t
 
 def arranged(config: settings.Config, world: int) -> Arrangement:
     """How so many ranks work together."""
-    wanted = config.parallel
-    return Arrangement(world=world, mode=wanted.mode, tensor=wanted.tensor, sequence=wanted.sequence)
+    arrangement = config.parallel
+    return Arrangement(world=world, mode=arrangement.mode, tensor=arrangement.tensor, sequence=arrangement.sequence)
 
 
 def check(config: settings.Config, arrangement: Arrangement, shape: DecoderConfig, *, fp16: bool = False) -> None:

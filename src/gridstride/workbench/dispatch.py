@@ -68,7 +68,7 @@ class Dispatcher:
         """A new job; QueueFull, SourceTooLong, ProgressError."""
         job = await self._store.do(lambda progress: Jobs(progress).add(session, kind, day, source))
         if job.id not in self.live:  # a slot may have taken it before this goes on
-            self.live[job.id] = Live(job, ahead=sum(not each.running for each in self.live.values()))
+            self.live[job.id] = Live(job, ahead=sum(not job.running for job in self.live.values()))
         self._wake.set()
         return job
 
@@ -83,9 +83,9 @@ class Dispatcher:
         elif live.process is not None:
             live.process.end()
 
-    async def mark(self, day: int, question: str, given: str) -> Mapping[str, Any]:
+    async def mark(self, day: int, question: str, answer: str) -> Mapping[str, Any]:
         """What a prediction gets, measured now; JudgeEnded."""
-        request = {"op": "mark", "day": day, "question": question, "given": given}
+        request = {"op": "mark", "day": day, "question": question, "given": answer}
         async with self._marking:
             return await self._last(self._marker, request)
 
@@ -124,8 +124,8 @@ class Dispatcher:
             request = {"op": job.kind, "day": job.day, "source": job.source}
             outcome = {"cancelled": True} if live.cancelled else await self._last(process, request, live)
             state = "failed" if "error" in outcome else state
-        except JudgeEnded as ended:
-            outcome, state = {"error": str(ended)}, "failed"
+        except JudgeEnded as ending:
+            outcome, state = {"error": str(ending)}, "failed"
         if live.cancelled:
             outcome, state = {}, "cancelled"
         try:
@@ -174,15 +174,15 @@ class Dispatcher:
 
     def _forget(self, number: int) -> None:
         self.live.pop(number, None)
-        for each in self.live.values():
-            each.ahead = sum(not other.running and other.job.id < each.job.id for other in self.live.values())
+        for job in self.live.values():
+            job.ahead = sum(not other.running and other.job.id < job.job.id for other in self.live.values())
 
 
 def verdict_of(words: Mapping[str, Any], source: str) -> LabVerdict:
     """The verdict that a worker sent as JSON."""
     findings = tuple(
-        LabFinding(each["kind"], each["message"], each["line"], each["where"], tuple(each["shown"]))
-        for each in words["findings"]
+        LabFinding(finding["kind"], finding["message"], finding["line"], finding["where"], tuple(finding["shown"]))
+        for finding in words["findings"]
     )
     return LabVerdict(
         words["day"], findings, words["seconds"], words["measured"], words["cases"], source, words["chip"]

@@ -134,9 +134,11 @@ def _guarded(send: Send) -> Send:
 
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            own = [each for each in message.get("headers", ()) if not each[0].lower().startswith(b"access-control-")]
+            own = [
+                header for header in message.get("headers", ()) if not header[0].lower().startswith(b"access-control-")
+            ]
             there = {name.lower() for name, _ in own}
-            message["headers"] = own + [each for each in _HEADERS if each[0] not in there]
+            message["headers"] = own + [header for header in _HEADERS if header[0] not in there]
         await send(message)
 
     return sending
@@ -144,8 +146,8 @@ def _guarded(send: Send) -> Send:
 
 def _follows_a_link(scope: Scope, headers: Mapping[str, str]) -> bool:
     """Whether a browser opens a page in a window of its own."""
-    asked = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
-    return scope["type"] == "http" and scope["method"] == "GET" and asked == ("navigate", "document")
+    fetch = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return scope["type"] == "http" and scope["method"] == "GET" and fetch == ("navigate", "document")
 
 
 def _parts(url: str) -> SplitResult:

@@ -95,19 +95,19 @@ class Jobs:
                 "UPDATE job SET state = ?, ended = ?, outcome = ?, report = ? WHERE id = ?",
                 (state, self._database.now(), json.dumps(outcome), report, job),
             )
-            ended = "SELECT id FROM job WHERE state NOT IN ('queued', 'running')"
-            database.execute(f"DELETE FROM job WHERE id IN ({ended} ORDER BY id DESC LIMIT -1 OFFSET {_KEPT})")
+            not_live = "SELECT id FROM job WHERE state NOT IN ('queued', 'running')"
+            database.execute(f"DELETE FROM job WHERE id IN ({not_live} ORDER BY id DESC LIMIT -1 OFFSET {_KEPT})")
             reported = f"SELECT id FROM job WHERE report IS NOT NULL ORDER BY id DESC LIMIT -1 OFFSET {_KEPT_REPORTS}"
             database.execute(f"UPDATE job SET report = NULL WHERE id IN ({reported})")
 
     def cancel(self, job: int) -> bool:
         """Take a job that waits out of the queue; False where it does not wait."""
         with self._database.writing() as database:
-            found = database.execute(
+            rows = database.execute(
                 "UPDATE job SET state = 'cancelled', ended = ? WHERE id = ? AND state = 'queued'",
                 (self._database.now(), job),
             )
-            return found.rowcount > 0
+            return rows.rowcount > 0
 
     def requeue(self) -> list[Job]:
         """What ran when the server was ended waits again, in its old place; the jobs that do."""

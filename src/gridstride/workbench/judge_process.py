@@ -49,7 +49,7 @@ class JudgeProcess:
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.terminate()
-            self._leaving = [*(each for each in self._leaving if each.returncode is None), process]
+            self._leaving = [*(process for process in self._leaving if process.returncode is None), process]
             asyncio.get_running_loop().call_later(_TIDYING, _kill, process)
 
     async def close(self) -> None:
@@ -79,4 +79,4 @@ def _kill(process: Process) -> None:
 def _ending(code: int) -> str:
     if code >= 0:
         return f"exit status {code}"
-    return signal.Signals(-code).name if -code in {each.value for each in signal.Signals} else f"signal {-code}"
+    return signal.Signals(-code).name if -code in {number.value for number in signal.Signals} else f"signal {-code}"

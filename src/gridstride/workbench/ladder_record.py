@@ -36,14 +36,14 @@ class Recorded:
 def recorded(problem: str) -> Recorded | None:
     """The times of a problem's ladder; None where none were measured."""
     record = _record()
-    entry = next((each for each in record["problems"] if each["problem"] == problem), None)
+    entry = next((problem_entry for problem_entry in record["problems"] if problem_entry["problem"] == problem), None)
     if entry is None:
         return None
-    passed = [each for each in entry["rungs"] if each["verdict"] == "pass" and each["speed_of_light"]]
+    passed = [rung for rung in entry["rungs"] if rung["verdict"] == "pass" and rung["speed_of_light"]]
     if not passed:
         return None
     limit = passed[0]["time_ms"] * passed[0]["speed_of_light"]  # by the clocks that this very GPU reported
-    rungs = {each["rung"]: _times(each) for each in passed}
+    rungs = {rung["rung"]: _times(rung) for rung in passed}
     return Recorded(record["gpu"], entry.get("date", record["date"])[:10], entry["sizes"], limit, rungs)
 
 

@@ -11,7 +11,7 @@ _STYLE = Markup((Path(__file__).parent / "login.css").read_text())
 
 def login_page(wrong: str = "") -> str:
     """The page, with what was wrong about the last attempt."""
-    said = Markup('<p class="wrong" role="alert">{}</p>').format(wrong) if wrong else ""
+    message = Markup('<p class="wrong" role="alert">{}</p>').format(wrong) if wrong else ""
     return str(
         Markup(
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>GridStride</title>'
@@ -21,5 +21,5 @@ def login_page(wrong: str = "") -> str:
             '<form method="post"><label for="password">Password</label>'
             '<input id="password" name="password" type="password" autocomplete="current-password" autofocus required>'
             '<button type="submit">Open the workbench</button></form></main></body></html>'
-        ).format(_STYLE, said)
+        ).format(_STYLE, message)
     )

@@ -140,12 +140,12 @@ class Bench:
         self._send({"step": text})
 
 
-def _marked(day: Day, name: str, given: str) -> Mapping[str, Any]:
+def _marked(day: Day, name: str, answer: str) -> Mapping[str, Any]:
     from gridstride.course.learner.quiz import AnswerError, mark
 
     question = next(question for question in day.questions if question.id == name)
     try:
-        return {"marked": mark(day, question, given).json()}
+        return {"marked": mark(day, question, answer).json()}
     except AnswerError as error:
         return {"refused": str(error)}
 

@@ -497,21 +497,21 @@ def test_whoever_uses_memory_of_a_pool_comes_behind_its_allocation_and_before_it
     taken: int, used: int, back: int, pairs: int
 ) -> None:
     timeline = with_streams("h200", blocking=False)
-    timeline.pool_memory(taken, MEMORY, given=True)
+    timeline.pool_memory(taken, MEMORY, allocated=True)
     timeline.launch("k", FULL, used, touches=[MEMORY])
-    timeline.pool_memory(back, MEMORY, given=False)
+    timeline.pool_memory(back, MEMORY, allocated=False)
     assert timeline.order.count == pairs
 
 
 def test_events_put_it_in_order() -> None:
     timeline = with_streams("h200", blocking=False)
-    timeline.pool_memory(ONE, MEMORY, given=True)
+    timeline.pool_memory(ONE, MEMORY, allocated=True)
     timeline.record(1, ONE)
     timeline.follow(TWO, 1)
     timeline.launch("k", FULL, TWO, touches=[MEMORY])
     timeline.record(2, TWO)
     timeline.follow(ONE, 2)
-    timeline.pool_memory(ONE, MEMORY, given=False)
+    timeline.pool_memory(ONE, MEMORY, allocated=False)
     assert timeline.order.count == 0
 
 
@@ -520,7 +520,7 @@ def test_memory_that_is_given_anew_has_no_history() -> None:
     timeline = with_streams("h200", blocking=False)
     for stream in (ONE, TWO):
         timeline.order.given_anew(MEMORY.start, MEMORY.end)
-        timeline.pool_memory(stream, MEMORY, given=True)
+        timeline.pool_memory(stream, MEMORY, allocated=True)
         timeline.launch("k", FULL, stream, touches=[MEMORY])
-        timeline.pool_memory(stream, MEMORY, given=False)
+        timeline.pool_memory(stream, MEMORY, allocated=False)
     assert timeline.order.count == 0

@@ -174,7 +174,8 @@ def _floats(source: Bits, t: str, kind: str, matrix: str, shape: tuple[int, ...]
         worst = np.uint64(top << mantissa) | source.below(2, shape) * digits
         code = np.where(source.below(60, shape) == 0, worst, code)
         code = np.where(source.below(10, shape) == 0, np.uint64(0), code)
-    return code | source.below(2, shape) << np.uint64(exponent + mantissa)
+    signed: np.ndarray = code | source.below(2, shape) << np.uint64(exponent + mantissa)
+    return signed
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

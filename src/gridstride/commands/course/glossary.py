@@ -23,12 +23,12 @@ def run(term: str | None, *, as_json: bool) -> bool:
         raise WrongUse(found)
     shown = [found] if isinstance(found, Term) else list(terms.values())
     if as_json:
-        emit({"terms": [{"term": each.name, "meaning": for_terminal(each.meaning).strip()} for each in shown]})
+        emit({"terms": [{"term": entry.name, "meaning": for_terminal(entry.meaning).strip()} for entry in shown]})
         return True
     console = stdout()
-    for each in shown:
-        console.print(each.name, style="bold")
-        console.print(f"  {_DAY.sub(_written, for_terminal(each.meaning).strip())}\n")
+    for entry in shown:
+        console.print(entry.name, style="bold")
+        console.print(f"  {_DAY.sub(_written, for_terminal(entry.meaning).strip())}\n")
     return True
 
 

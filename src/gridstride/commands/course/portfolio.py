@@ -42,7 +42,7 @@ def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
     with _writing(folder):
         site_folder.check(folder, pages.page_names(record))
     with Steps(len(record.entries)) as steps:
-        site = pages.render(record, name=(name or "").strip(), today=today, draw=lambda each: _drawn(each, steps))
+        site = pages.render(record, name=(name or "").strip(), today=today, draw=lambda item: _drawn(item, steps))
     with _writing(folder):
         site_folder.write(folder, site)
     _say_what_is_missing(record)

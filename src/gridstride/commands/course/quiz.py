@@ -29,27 +29,27 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
         if interview:
             return _interview(day, as_json=as_json)
         repeat = word is None and not answers and all_passed(progress)  # a day's own are asked where it is named
-        asked = _due(progress) if repeat else asked_with(day, days_there(), progress, datetime.now(UTC))
-        if repeat and not asked and not as_json:
+        questions = _due(progress) if repeat else asked_with(day, days_there(), progress, datetime.now(UTC))
+        if repeat and not questions and not as_json:
             stdout().print(f"{ALL_PASSED}, and no question waits to be asked again: name a day to repeat its quiz")
             return True
         if answers:
-            marked = _given(asked, answers, progress)
+            marked = _given(questions, answers, progress)
             _show_all(marked, as_json=as_json)
-            return all(each.right for each in marked)
+            return all(answer.right for answer in marked)
         if as_json:
             from gridstride.course.learner.quiz import question_json
 
-            emit({"questions": [question_json(*each) for each in asked]})
+            emit({"questions": [question_json(*question) for question in questions]})
             return True
-        return _ask(_open_first(asked, progress), progress, own=None if repeat else day)
+        return _ask(_open_first(questions, progress), progress, own=None if repeat else day)
 
 
-def _open_first(asked: Asked, progress: Progress) -> Asked:
+def _open_first(questions: Asked, progress: Progress) -> Asked:
     """A quiz that was left goes on where it was left: what nobody has answered, then what was answered wrong."""
     last = {(answer.day, answer.question): answer.right for answer in progress.answers()}
     order = {None: 0, False: 1, True: 2}
-    return sorted(asked, key=lambda each: order[last.get((each[0].number, each[1].id))])
+    return sorted(questions, key=lambda item: order[last.get((item[0].number, item[1].id))])
 
 
 def _due(progress: Progress) -> Asked:
@@ -60,13 +60,13 @@ def _due(progress: Progress) -> Asked:
     return returning(days_there(), answers_by_question(progress), datetime.now(UTC), but=0)
 
 
-def _given(asked: Asked, answers: Sequence[str], progress: Progress) -> list[Marked]:
+def _given(questions: Asked, answers: Sequence[str], progress: Progress) -> list[Marked]:
     """The answers of the command line, each as ID=ANSWER; all are read before any is measured, and all before any is
     recorded.
     """
     from gridstride.course.learner.quiz import AnswerError, mark, read_answer
 
-    known = {question.id: (day, question) for day, question in reversed(asked)}
+    known = {question.id: (day, question) for day, question in reversed(questions)}
     read: dict[str, str] = {}
     for answer in answers:
         name, sign, given = answer.partition("=")
@@ -78,25 +78,25 @@ def _given(asked: Asked, answers: Sequence[str], progress: Progress) -> list[Mar
             read[name] = read_answer(known[name][1], given)
         except AnswerError as error:
             raise WrongUse(f"--answer {answer}: {error}") from error
-    marked = [mark(*known[name], given) for name, given in read.items()]
+    marked = [mark(*known[name], answer) for name, answer in read.items()]
     for each in marked:
         progress.record_answer(each.day, each.question.id, each.given, right=each.right)
     return marked
 
 
 def _show_all(marked: Sequence[Marked], *, as_json: bool) -> None:
-    right = sum(each.right for each in marked)
+    right = sum(answer.right for answer in marked)
     if as_json:
-        emit({"answers": [each.json() for each in marked], "right": right, "asked": len(marked)})
+        emit({"answers": [answer.json() for answer in marked], "right": right, "asked": len(marked)})
         return
     console = stdout()
-    for each in marked:
-        console.print(f"{each.question.id}={each.given}", style="bold")
-        _show(console, each)
+    for answer in marked:
+        console.print(f"{answer.question.id}={answer.given}", style="bold")
+        _show(console, answer)
     console.print(f"{right} of {len(marked)} right")
 
 
-def _ask(asked: Asked, progress: Progress, *, own: Day | None) -> bool:
+def _ask(questions: Asked, progress: Progress, *, own: Day | None) -> bool:
     """One question after the other; where the answers end (Ctrl-D), what was answered stays recorded."""
     from gridstride.course.figures.figures import Bench
     from gridstride.course.learner.quiz import AnswerError, mark
@@ -105,20 +105,20 @@ def _ask(asked: Asked, progress: Progress, *, own: Day | None) -> bool:
     console = stdout()
     benches: dict[int, Bench] = {}
     right = done = 0
-    for number, (day, question) in enumerate(asked, start=1):
+    for number, (day, question) in enumerate(questions, start=1):
         back = "" if day is own else f" (day {day.number}, again)"
-        console.print(f"{number}/{len(asked)}{back}  {question.ask.strip()}", style="bold", end="")
+        console.print(f"{number}/{len(questions)}{back}  {question.ask.strip()}", style="bold", end="")
         console.print(f"  ({question.id})", style="dim")
         for letter, choice in zip(LETTERS, question.choices, strict=False):
             console.print(f"  {letter}  {choice.text}")
         marked = None
         while marked is None:
-            given = _line("a number> " if question.figure else "> ")
-            if given is None:
+            answer = _line("a number> " if question.figure else "> ")
+            if answer is None:
                 console.print(f"\n{right} of {done} right; the rest waits")
                 return False
             try:
-                marked = mark(day, question, given, benches.setdefault(day.number, Bench(day)))
+                marked = mark(day, question, answer, benches.setdefault(day.number, Bench(day)))
             except AnswerError as error:
                 console.print(str(error))
         progress.record_answer(day.number, question.id, marked.given, right=marked.right)

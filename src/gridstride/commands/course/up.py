@@ -62,12 +62,12 @@ def _key(*, public: bool) -> Key:
         secret = password.cookie_secret(progress)
         if not public:
             return Key(secret, None)
-        given = password.from_environment()
-        if given is None and password.kept(progress) is None:
-            given = _asked()
-        if given is not None:
+        key = password.from_environment()
+        if key is None and password.kept(progress) is None:
+            key = _asked()
+        if key is not None:
             try:
-                password.keep(progress, given)
+                password.keep(progress, key)
             except password.WeakPassword as error:
                 raise WrongUse(str(error)) from error
         return Key(secret, password.kept(progress))

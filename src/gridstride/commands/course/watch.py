@@ -70,11 +70,11 @@ def _say_what_the_quiz_has_left(day: Day, progress: Progress) -> None:
 
     so_far = standing(day, progress)
     wrong, missing = so_far.asked - so_far.right, len(day.questions) - so_far.asked
-    said = [
+    parts = [
         f"{count} {word}" for count, word in ((missing, "not answered yet"), (wrong, "last answered wrong")) if count
     ]
-    if said:
-        stdout().print(f"Of the day's questions: {', '.join(said)} (gridstride quiz {day.number})")
+    if parts:
+        stdout().print(f"Of the day's questions: {', '.join(parts)} (gridstride quiz {day.number})")
 
 
 def _show_heaviest(day: Day, file: Path) -> None:
@@ -180,8 +180,8 @@ def _show(day: Day, verdict: LabVerdict, predicted: dict[str, str], *, last: boo
     if not verdict.passed:
         console.print(f"not yet ({verdict.seconds:.1f} s)", style="bold red")
         for finding in verdict.findings:
-            place = f", line {finding.line}" if finding.line else ""
-            for line in finding.shown or (f"{finding.kind.replace('_', ' ')}{place}: {finding.message}",):
+            location = f", line {finding.line}" if finding.line else ""
+            for line in finding.shown or (f"{finding.kind.replace('_', ' ')}{location}: {finding.message}",):
                 console.print(f"  {line}")
         console.print(f"  (gridstride hint {day.number} gives the next hint)\n", style="dim")
         return

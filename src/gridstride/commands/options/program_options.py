@@ -5,6 +5,7 @@ As in cli.py a command parses its words and calls one function, which is importe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -22,6 +23,33 @@ class _WithArguments(TyperCommand):
         own = args[: args.index("--")] if "--" in args else args
         ctx.meta[_ARGUMENTS] = tuple(args[len(own) + 1 :])
         return super().parse_args(ctx, own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """Where and how a program is to run, in the command's words."""
+
+    device: str | None
+    chip: str | None
+    sanitize: bool
+    seed: int | None
+    predict: bool
+    fails: tuple[str, ...]
+    late: bool
+    gpus: int
+    memory: str | None
+    time_limit: float | None
+    ptx: bool
+
+    @property
+    def of_virtual_gpu(self) -> list[str]:
+        """Those that are given and that only the virtual GPU has."""
+        given = {
+            "--chip": self.chip, "--sanitize": self.sanitize, "--seed": self.seed is not None,
+            "--predict": self.predict, "--fail": self.fails, "--late": self.late, "--gpus": self.gpus != 1,
+            "--memory": self.memory, "--ptx": self.ptx,
+        }  # fmt: skip
+        return [name for name, value in given.items() if value]
 
 
 def add(app: typer.Typer) -> None:
@@ -91,11 +119,11 @@ def run(
         "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
         "relocatable": rdc, "flags": tuple(flag or ()),
     }  # fmt: skip
-    return call(
-        "run", files, context.meta[_ARGUMENTS], device=device, chip=chip, options=options, sanitize=sanitize,
-        seed=seed, predict=predict, fails=fail or (), late=late, gpus=gpus, memory=memory,
-        time_limit=time_limit, ptx=ptx, as_json=as_json,
+    how = RunOptions(
+        device=device, chip=chip, sanitize=sanitize, seed=seed, predict=predict, fails=tuple(fail or ()), late=late,
+        gpus=gpus, memory=memory, time_limit=time_limit, ptx=ptx,
     )  # fmt: skip
+    return call("run", files, context.meta[_ARGUMENTS], how, options=options, as_json=as_json)
 
 
 def build(

@@ -101,7 +101,7 @@ def build_of(folder: Path, options: Options) -> Build:
             "tensor_parallel": options.tensor_parallel_size,
             "speculation": speculation(options),
             "draft": None if options.draft_model is None else str(Path(options.draft_model).expanduser().absolute()),
-            "adapters": [str(place.absolute()) for place in adapters(options).values()],
+            "adapters": [str(path.absolute()) for path in adapters(options).values()],
         },
     )
 
@@ -119,8 +119,8 @@ def settings_of(folder: Path, options: Options) -> Settings:
         pooled = pooling(folder) if options.pooling is None else cast("Pooling", options.pooling)
         template = None if options.chat_template is None else read_text(Path(options.chat_template).expanduser())
         own = {
-            name: read_text(file) if (file := place / _TEMPLATE).is_file() else None
-            for name, place in adapters(options).items()
+            name: read_text(file) if (file := path / _TEMPLATE).is_file() else None
+            for name, path in adapters(options).items()
         }
     except ModelError as error:
         raise WrongUse(str(error)) from error
@@ -143,17 +143,17 @@ def settings_of(folder: Path, options: Options) -> Settings:
 
 def adapters(options: Options) -> dict[str, Path]:
     """Folders by name; what they hold is read by the engine."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for word in options.adapter:
-        name, equals, place = word.partition("=")
-        if not equals or not name.strip() or not name.isprintable() or not place:
+        name, equals, path = word.partition("=")
+        if not equals or not name.strip() or not name.isprintable() or not path:
             raise WrongUse(f"--adapter {word}: write NAME=DIR, as in --adapter polite=runs/tuned/adapter")
-        if name in found:
+        if name in paths:
             raise WrongUse(f"--adapter {word}: there is another adapter of the name {name}")
-        found[name] = Path(place).expanduser()
-        if not found[name].is_dir():
-            raise WrongUse(f"--adapter {word}: there is no folder {place}")
-    return found
+        paths[name] = Path(path).expanduser()
+        if not paths[name].is_dir():
+            raise WrongUse(f"--adapter {word}: there is no folder {path}")
+    return paths
 
 
 def speculation(options: Options) -> Speculation | None:
@@ -173,12 +173,12 @@ def name_of(folder: Path) -> str:
 
 def keys(options: Options) -> frozenset[str]:
     """From the command line and from a file with one in each line."""
-    found = list(options.api_key)
+    accepted = list(options.api_key)
     if options.api_key_file is not None:
-        found += _keys_in(options.api_key_file)
-    if any(not key.strip() or not key.isascii() or not key.isprintable() for key in found):
+        accepted += _keys_in(options.api_key_file)
+    if any(not key.strip() or not key.isascii() or not key.isprintable() for key in accepted):
         raise WrongUse("an API key must be of printable ASCII characters, at least one")
-    return frozenset(key.strip() for key in found)
+    return frozenset(key.strip() for key in accepted)
 
 
 def bytes_of(option: str, text: str) -> int:
@@ -195,10 +195,10 @@ def _keys_in(file: str) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise WrongUse(f"--api-key-file {file} cannot be read: {reason}") from error
-    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if not found:
+    keys = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not keys:
         raise WrongUse(f"--api-key-file {file} holds no key: one in each line is needed")
-    return found
+    return keys
 
 
 def _check_speculation(options: Options) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -14,6 +15,15 @@ import typer
 from gridstride.commands.options.serve_words import serve
 from gridstride.commands.options.shared_options import Json, call
 from gridstride.serve.engine.sampling import COMMAND_OPTIONS, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model, where it runs, and in which type: None and "auto" leave it to what is there."""
+
+    model: str | None
+    device: str | None
+    dtype: str
 
 
 def add(app: typer.Typer) -> None:
@@ -75,7 +85,7 @@ def train(
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command, for its `**sampling`, an option for each row of serve/engine/sampling.py that has one."""
-    given = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command, eval_str=True)
     kinds = get_type_hints(Sampling)
     options = [
         inspect.Parameter(
@@ -87,10 +97,15 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
         )
         for name, option in COMMAND_OPTIONS.items()
     ]  # fmt: skip
-    own = [parameter for parameter in given.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-    first = next(place for place, each in enumerate(own) if each.name == "device")
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) if each.name != "model" else each for each in own]
-    command.__signature__ = given.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
+    own = [
+        parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    first = next(index for index, parameter in enumerate(own) if parameter.name == "device")
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) if parameter.name != "model" else parameter
+        for parameter in own
+    ]
+    command.__signature__ = signature.replace(parameters=[*own[:first], *options, *own[first:]])  # type: ignore[attr-defined]
     return command
 
 
@@ -178,7 +193,7 @@ def evaluate(
     {"prompt": …, "choices": […], "answer": 0} give how often the likeliest choice is the right one.
     """
     return call(
-        "stack.evaluate", model, data=data or (), window=window, stride=stride, limit=limit, device=device, dtype=dtype,
+        "stack.evaluate", ModelChoice(model, device, dtype), data=data or (), window=window, stride=stride, limit=limit,
         as_json=as_json,
     )  # fmt: skip
 

@@ -76,19 +76,19 @@ def _reply(talker: Talker, conversation: Conversation, line: str) -> None:
     from gridstride.commands.stack.chat_backends import CannotAnswer
 
     conversation.say(line)
-    said: list[str] = []
+    answer: list[str] = []
     try:
         with closing(talker.answer(conversation)) as texts:
             for text in texts:
-                said.append(text)
+                answer.append(text)
                 print(shown(text), end="", flush=True)
         print()
     except KeyboardInterrupt:
         print("\n(stopped)")
     except CannotAnswer as error:
-        print(f"{chr(10) if said else ''}error: {error}")
-    if said:
-        conversation.answered("".join(said))
+        print(f"{chr(10) if answer else ''}error: {error}")
+    if answer:
+        conversation.answered("".join(answer))
     else:
         conversation.unsay()
 

@@ -11,6 +11,7 @@ from gridstride.commands.stack.model import loaded, mistakes_told
 from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.stack_options import ModelChoice
     from gridstride.serve.evaluate.scores import Accuracy, Perplexity
     from gridstride.serve.evaluate.tasks import Task
     from gridstride.serve.local import Local
@@ -20,8 +21,8 @@ _AT_A_TIME = 32  # prompts that run together
 
 
 def run(
-    model: str | None, *, data: Sequence[str], window: int | None, stride: int | None, limit: int | None,
-    device: str | None, dtype: str, as_json: bool,
+    chosen: ModelChoice, *, data: Sequence[str], window: int | None, stride: int | None, limit: int | None,
+    as_json: bool,
 ) -> bool:  # fmt: skip
     """Evaluate on each file in turn, and show what was found."""
     if not data:
@@ -33,8 +34,8 @@ def run(
     with mistakes_told():
         from gridstride.models.huggingface.find import find
 
-        folder = find(model)
-        local = loaded(folder, device=device, dtype=dtype, most=_AT_A_TIME)
+        folder = find(chosen.model)
+        local = loaded(folder, device=chosen.device, dtype=chosen.dtype, most=_AT_A_TIME)
         longest = min(local.ready.context, local.ready.blocks * local.ready.block_size)
         size = min(_WINDOW, longest) if window is None else window
         step = max(1, size // 2) if stride is None else stride
@@ -44,9 +45,9 @@ def run(
             raise WrongUse(
                 f"--stride {step} must be below the window of {size}: its first token is predicted by nothing"
             )
-        found = [_evaluated(local, task, file, size, step) for file, task in zip(data, tasks, strict=True)]
-    made = {"model": str(folder), "window": size, "stride": step, "tasks": found}
-    emit(made) if as_json else _show(made)
+        results = [_evaluated(local, task, file, size, step) for file, task in zip(data, tasks, strict=True)]
+    record = {"model": str(folder), "window": size, "stride": step, "tasks": results}
+    emit(record) if as_json else _show(record)
     return True
 
 
@@ -63,19 +64,19 @@ def _evaluated(local: Local, task: Task, file: str, window: int, stride: int) ->
     from gridstride.serve.evaluate.scores import as_json
 
     started = time.perf_counter()
-    found = _figures(local, task, window, stride, _Progress(file))
-    return {"file": file, **as_json(found), "seconds": round(time.perf_counter() - started, 3)}
+    record = _figures(local, task, window, stride, _Progress(file))
+    return {"file": file, **as_json(record), "seconds": round(time.perf_counter() - started, 3)}
 
 
 def _figures(local: Local, task: Task, window: int, stride: int, note: _Progress) -> Perplexity | Accuracy:
     from gridstride.serve.evaluate.scores import accuracy, perplexity
     from gridstride.serve.evaluate.tasks import Question
 
-    questions = [each for each in task if isinstance(each, Question)]
+    questions = [item for item in task if isinstance(item, Question)]
     if questions:
         longest = min(local.ready.context, local.ready.blocks * local.ready.block_size)
         return accuracy(local, questions, longest=longest, note=note)
-    texts = [each for each in task if isinstance(each, str)]
+    texts = [item for item in task if isinstance(item, str)]
     return perplexity(local, texts, window=window, stride=stride, note=note)
 
 
@@ -92,14 +93,14 @@ class _Progress:
             print(f"\r{self._file}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
-def _show(made: dict[str, Any]) -> None:
+def _show(record: dict[str, Any]) -> None:
     console = stdout()
-    for task in made["tasks"]:
+    for task in record["tasks"]:
         console.print(task["file"], style="bold")
         if task["kind"] == "perplexity":
             console.print(
                 f"  perplexity {task['perplexity']:.3f}, {task['bits_per_byte']:.4f} bits per byte: {task['tokens']} "
-                f"tokens of {task['texts']} texts, windows of {made['window']}, {made['stride']} new in each"
+                f"tokens of {task['texts']} texts, windows of {record['window']}, {record['stride']} new in each"
             )
             continue
         shares = [("accuracy", "of the likeliest choice"), ("accuracy_per_byte", "of the likeliest per byte")]

@@ -32,7 +32,7 @@ def run(
     wished.check()
     if not 1 <= n <= _MOST:
         raise WrongUse(f"--n {n} must be from 1 to {_MOST}")
-    if any(not each for each in stop):
+    if any(not ending for ending in stop):
         raise WrongUse("--stop needs a text: an empty one would end everything at once")
     with mistakes_told():
         from gridstride.models.huggingface.find import find
@@ -42,12 +42,12 @@ def run(
         tokens = _tokens(local, text)
         samplings = _samplings(folder, local, tokens, wished, n)
         streams = not as_json and n == 1 and (sys.stdout.isatty() if stream is None else stream)
-        made = _generate(local, tokens, samplings, stop, show=text if echo and streams else "", streams=streams)
+        generated = _generate(local, tokens, samplings, stop, show=text if echo and streams else "", streams=streams)
     if as_json:
-        emit(made.as_json(folder, samplings[0].seed), verbatim=True)
+        emit(generated.as_json(folder, samplings[0].seed), verbatim=True)
     elif not streams:
-        made.show(text if echo else "")
-    return made.error is None
+        generated.show(text if echo else "")
+    return generated.error is None
 
 
 @dataclass(slots=True)
@@ -103,28 +103,28 @@ class _Made:
 def _generate(
     local: Local, tokens: Sequence[int], samplings: Sequence[Sampling], stop: Sequence[str], *, show: str, streams: bool
 ) -> _Made:
-    made = _Made(len(tokens), [_Text() for _ in samplings], time.perf_counter())
+    generated = _Made(len(tokens), [_Text() for _ in samplings], time.perf_counter())
     for number, piece in local.answers(tokens, samplings, stop=stop):
-        if streams and made.first is None:
+        if streams and generated.first is None:
             print(show, end="")
-        made.take(number, piece)
+        generated.take(number, piece)
         if streams:
             print(shown(piece.text) if sys.stdout.isatty() else piece.text, end="", flush=True)
-    made.ended = time.perf_counter()
+    generated.ended = time.perf_counter()
     if streams:
         print()
-    if made.error is not None:
-        print(f"error: {made.error}", file=sys.stderr)
-    return made
+    if generated.error is not None:
+        print(f"error: {generated.error}", file=sys.stderr)
+    return generated
 
 
-def _prompt(given: str | None) -> str:
+def _prompt(prompt: str | None) -> str:
     """The prompt's text; from stdin where it is `-`, or where none is given and something is piped in."""
-    if given in (None, "-") and sys.stdin is None:
+    if prompt in (None, "-") and sys.stdin is None:
         raise WrongUse("there is no prompt, and stdin is closed: --prompt TEXT")
-    if given is None and sys.stdin.isatty():
+    if prompt is None and sys.stdin.isatty():
         raise WrongUse("there is no prompt: --prompt TEXT, or --prompt - to read it from stdin")
-    text = given if given not in (None, "-") else _stdin()
+    text = prompt if prompt not in (None, "-") else _stdin()
     if not text:
         raise WrongUse("the prompt is empty")
     try:

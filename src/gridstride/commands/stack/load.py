@@ -51,7 +51,7 @@ def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
 
     try:
         load = _load(options)
-        made = _compare(target, load, options) if options.compare else _one(target, load)
+        record = _compare(target, load, options) if options.compare else _one(target, load)
     except LoadError as error:
         raise WrongUse(str(error)) from error
     except ServerGone as error:
@@ -60,12 +60,12 @@ def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
             emit({"error": str(error)})
         return False
     if as_json:
-        emit(made)
+        emit(record)
     else:
         from gridstride.commands.text import load_table
 
-        load_table.show(stdout(), made)
-    return all(_in_order(figures) for figures in made.get("policies", {"": made}).values())
+        load_table.show(stdout(), record)
+    return all(_in_order(figures) for figures in record.get("policies", {"": record}).values())
 
 
 def _in_order(figures: dict[str, Any]) -> bool:
@@ -96,11 +96,11 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
         raise WrongUse(str(error)) from error
     words = ["--max-running", str(options.max_running), "--max-queue", str(max(load.requests, load.warmup))]
     words += [] if options.device is None else ["--device", options.device]
-    made: dict[str, Any] = {}
+    records: dict[str, Any] = {}
     for policy in compare.POLICIES:
         with compare.serving(str(folder), policy, options=words) as url, _Progress(policy) as progress:
-            made[policy] = asyncio.run(run_load(url, load, on_end=progress))
-    return {"model": str(folder), "policies": made, "ratios": compare.ratios(made)}
+            records[policy] = asyncio.run(run_load(url, load, on_end=progress))
+    return {"model": str(folder), "policies": records, "ratios": compare.ratios(records)}
 
 
 def _load(options: Options) -> Load:
@@ -153,9 +153,9 @@ class _Progress:
         if self._terminal and self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def __call__(self, ended: int, total: int) -> None:
-        tenths = ended * (200 if self._terminal else 10) // total
+    def __call__(self, finished: int, total: int) -> None:
+        tenths = finished * (200 if self._terminal else 10) // total
         if tenths > self._shown:
             self._shown = tenths
             start, end = ("\r", "") if self._terminal else ("", "\n")
-            print(f"{start}{self._what}: {ended} of {total}", end=end, file=sys.stderr, flush=True)
+            print(f"{start}{self._what}: {finished} of {total}", end=end, file=sys.stderr, flush=True)

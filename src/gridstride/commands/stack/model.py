@@ -28,11 +28,11 @@ class Wishes:
 
     @property
     def max_tokens(self) -> int | None:
-        return None if (given := self._options.get("max_tokens")) is None else int(given)
+        return None if (value := self._options.get("max_tokens")) is None else int(value)
 
     @property
     def seed(self) -> int | None:
-        return None if (given := self._options.get("seed")) is None else int(given)
+        return None if (value := self._options.get("seed")) is None else int(value)
 
     def check(self) -> None:
         """WrongUse that names the option."""
@@ -42,8 +42,8 @@ class Wishes:
 
     def given(self) -> dict[str, float]:
         """Those that were said, but for the length and the seed."""
-        said = self._options.items()
-        return {name: value for name, value in said if value is not None and name not in ("max_tokens", "seed")}
+        options = self._options.items()
+        return {name: value for name, value in options if value is not None and name not in ("max_tokens", "seed")}
 
 
 def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:

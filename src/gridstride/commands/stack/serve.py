@@ -74,13 +74,13 @@ class _Ready:
         ready, seconds = server.ready, time.monotonic() - self._started
         names, adapters = server.settings.names, list(server.settings.adapters)
         if self._as_json:
-            said = {
+            message = {
                 "url": self._url, "models": names, "adapters": adapters, "device": ready.device,
                 "context": ready.context, "longest": ready.longest, "blocks": ready.blocks,
                 "block_size": ready.block_size, "max_running": ready.max_running, "seconds": round(seconds, 3),
                 "engine_pid": server.supervisor.pid,
             }  # fmt: skip
-            print(json.dumps(said), flush=True)
+            print(json.dumps(message), flush=True)
             return
         cache = ready.blocks * ready.block_size
         print(f"{names[0]} is served at {self._url}/v1 from {ready.device} after {seconds:.1f} s", flush=True)

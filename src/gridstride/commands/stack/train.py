@@ -117,25 +117,25 @@ def _begun(
     from gridstride.commands.stack import train_processes
     from gridstride.train.run import Wanted
 
-    wanted = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
+    request = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
     if train_processes.is_rank():
-        with train_processes.rank(wanted):
-            _train(wanted, as_json=as_json)
+        with train_processes.rank(request):
+            _train(request, as_json=as_json)
     elif processes is not None:
-        train_processes.start(wanted, processes, as_json=as_json)
+        train_processes.start(request, processes, as_json=as_json)
     else:
-        _train(wanted, as_json=as_json)
+        _train(request, as_json=as_json)
     return True
 
 
-def _train(wanted: Wanted, *, as_json: bool) -> None:
+def _train(request: Wanted, *, as_json: bool) -> None:
     from gridstride.commands.text.train_display import Display, Silent
     from gridstride.train import run as training
     from gridstride.train.distributed import collectives
 
     first, alone = collectives.rank() == 0, collectives.world() == 1
     with Display() if first else Silent() as display, _signals(display, alone=alone) as stopped:
-        record = training.train(wanted, display, say=display.say, stopped=stopped)
+        record = training.train(request, display, say=display.say, stopped=stopped)
     if as_json and first:
         emit(record)
     elif first:
@@ -148,14 +148,14 @@ def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
 
     Until the run first asks whether to stop there is nothing to save: a process `alone` ends at once then.
     """
-    asked: list[int] = []
+    signals: list[int] = []
     training = False
 
     def ask(number: int, _: Any) -> None:
-        if asked:
+        if signals:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        asked.append(number)
+        signals.append(number)
         if alone and not training:
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         display.say("saving, then ending; once more to end at once")
@@ -163,7 +163,7 @@ def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
     def stopped() -> bool:
         nonlocal training
         training = True
-        return bool(asked)
+        return bool(signals)
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -207,8 +207,8 @@ def _show_tuned(record: dict[str, Any]) -> None:
     if "preferred" in record:
         console.print(f"of held-out pairs the chosen answer gained on the other in {record['preferred']:.0%}")
     console.print(f"{record['steps']} steps, {record['tokens']:,} tokens in {record['seconds'] / 60:.1f} min")
-    whole = record.get("merged") or (None if result.endswith("/adapter") else result)
-    if whole is None:
+    merged = record.get("merged") or (None if result.endswith("/adapter") else result)
+    if merged is None:
         console.print(f"{result} is ready:  gridstride serve {base} --adapter NAME={result}")
     else:
-        console.print(f"{whole} is ready:  gridstride chat {whole}  ·  gridstride serve {whole}")
+        console.print(f"{merged} is ready:  gridstride chat {merged}  ·  gridstride serve {merged}")

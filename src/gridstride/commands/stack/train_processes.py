@@ -14,32 +14,32 @@ __all__ = ["is_rank", "rank", "start"]
 
 
 @contextmanager
-def rank(wanted: Wanted) -> Iterator[None]:
+def rank(request: Wanted) -> Iterator[None]:
     """Around a rank's work: it joins the others, and how it ends is said for all of them."""
     with told(failures=(TrainFailed,)):
         import torch
 
         from gridstride.train.distributed.processes import joined
 
-        device = configuration(wanted).run.device
+        device = configuration(request).run.device
         with joined("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"):
             yield
 
 
-def start(wanted: Wanted, count: int, *, as_json: bool) -> None:
+def start(request: Wanted, count: int, *, as_json: bool) -> None:
     """Run `count` ranks of the same command until they end; TrainError before that where they make no sense."""
     from gridstride.train.distributed import processes
     from gridstride.train.trainer import arranged, check
 
-    config = configuration(wanted)
-    if not wanted.resume:  # else the run's own configuration counts, which the ranks read
+    config = configuration(request)
+    if not request.resume:  # else the run's own configuration counts, which the ranks read
         check(config, arranged(config, count), shape(config))
-    words = [sys.executable, "-m", "gridstride", "train", *_words(wanted), *(["--json"] if as_json else [])]
+    words = [sys.executable, "-m", "gridstride", "train", *_words(request), *(["--json"] if as_json else [])]
     processes.launch(words, count, say=lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _words(wanted: Wanted) -> list[str]:
-    words = ["--config", wanted.config] if wanted.config else []
-    for change in wanted.changes:
+def _words(request: Wanted) -> list[str]:
+    words = ["--config", request.config] if request.config else []
+    for change in request.changes:
         words += ["--set", change]
-    return words + ["--resume"] * wanted.resume + ["--overwrite"] * wanted.overwrite
+    return words + ["--resume"] * request.resume + ["--overwrite"] * request.overwrite

@@ -42,9 +42,9 @@ def show(console: Console, ladder: Ladder, where: str) -> None:
         _show_rejected(console, ladder.rejected)
     missed = [r.kernel for r in ladder.rejected if not r.match]
     caught = len(ladder.rejected) - len(missed)
-    said = closing(ladder.results, where=where, rejected=caught, missed=missed, wrong=len(ladder.rejected))
+    summary = closing(ladder.results, where=where, rejected=caught, missed=missed, wrong=len(ladder.rejected))
     console.print()
-    for line in wrap(said, _width(console)):
+    for line in wrap(summary, _width(console)):
         console.print(Text(line, style="bold" if ladder.passed else "bold red"))
     for note in _footnotes(ladder):
         for line in wrap(note, _width(console)):
@@ -149,13 +149,17 @@ def _with_verdict(line: str, verdict: str) -> Text:
 
 def _show_rejected(console: Console, rejected: Sequence[Rejection]) -> None:
     console.print(Text("kernels that must be rejected", style="dim"))
-    longest = max(len(each.kernel) for each in rejected)
-    for each in rejected:
-        found = each.match
-        word, style = ("rejected", "green") if found else ("MISSED", "bold red")
-        console.print(Text.assemble(f"{each.kernel:{longest}}  ", (word, style)))
-        said = finding_line(found) if found else f"expected {each.expected}{_at(each)}, got {_instead(each)}"
-        for row in _below(said, _width(console), "dim" if found else "red"):
+    longest = max(len(rejection.kernel) for rejection in rejected)
+    for rejection in rejected:
+        match = rejection.match
+        word, style = ("rejected", "green") if match else ("MISSED", "bold red")
+        console.print(Text.assemble(f"{rejection.kernel:{longest}}  ", (word, style)))
+        result = (
+            finding_line(match)
+            if match
+            else f"expected {rejection.expected}{_at(rejection)}, got {_instead(rejection)}"
+        )
+        for row in _below(result, _width(console), "dim" if match else "red"):
             console.print(row)
 
 

@@ -84,7 +84,7 @@ def measured_text(measured: Measured, profile: Profile) -> list[str]:
         (name.replace("_", " "), short(count), short(getattr(counted, name)) if hasattr(counted, name) else "")
         for name, count in measured.counts.items() if count
     ]  # fmt: skip
-    busy = sorted(measured.shares.items(), key=lambda each: -each[1])[:5]
+    busy = sorted(measured.shares.items(), key=lambda item: -item[1])[:5]
     return [
         f"measured by Nsight Compute: limited by {measured.limiter}; "
         + ", ".join(f"{name} {percent(share)} busy" for name, share in busy),
@@ -185,9 +185,9 @@ def _cells(line: Line) -> tuple[str, ...]:
 
 def _advice(profile: Profile) -> list[str]:
     if not profile.advice:
-        said = "nothing to try that the model promises anything of"
-        return [f"{said}: {percent(profile.resources[0].share)} of what {profile.resources[0].name} can do"
-                if profile.resources else said]  # fmt: skip
+        message = "nothing to try that the model promises anything of"
+        return [f"{message}: {percent(profile.resources[0].share)} of what {profile.resources[0].name} can do"
+                if profile.resources else message]  # fmt: skip
     near = f" (its counts are most like {profile.nearest.name}'s)" if profile.nearest else ""
     shown = [f"what to try{near}"]
     for number, advice in enumerate(profile.advice, 1):

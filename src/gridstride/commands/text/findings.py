@@ -10,23 +10,25 @@ if TYPE_CHECKING:
 
 def finding_line(finding: Finding) -> str:
     """Kind, line and message on one line."""
-    place = f", line {finding.line}" if finding.line else ""
+    location = f", line {finding.line}" if finding.line else ""
     message = finding.message
     if finding.kind == "compile_error":  # the rest is source lines and carets, and further errors
         message = message.partition("\n")[0]
-    return f"{finding.kind.replace('_', ' ')}{place}: {_one_line(message)}"
+    return f"{finding.kind.replace('_', ' ')}{location}: {_one_line(message)}"
 
 
 def finding_lines(finding: Finding, source: str) -> list[str]:
     """The message as it is, then the source line with its number, then who was there."""
-    place = f", line {finding.line}" if finding.line else ""
-    shown = [f"{finding.kind.replace('_', ' ')}{place}: {finding.message}"]
+    location = f", line {finding.line}" if finding.line else ""
+    shown = [f"{finding.kind.replace('_', ' ')}{location}: {finding.message}"]
     lines = source.splitlines()
     # The compiler's messages bring their own source line and caret.
     if finding.line and finding.kind != "compile_error" and finding.line <= len(lines):
         shown.append(f"{finding.line:>6} | {lines[finding.line - 1].rstrip()}")
     if finding.thread:
-        who = ", ".join(f"{name} {tuple(place)}" for name, place in finding.thread.items() if place is not None)
+        who = ", ".join(
+            f"{name} {tuple(coordinates)}" for name, coordinates in finding.thread.items() if coordinates is not None
+        )
         shown.append(f"       | {who}")
     return shown
 

@@ -18,68 +18,68 @@ _WAITS = {
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
-def show(console: Console, made: Mapping[str, Any]) -> None:
+def show(console: Console, record: Mapping[str, Any]) -> None:
     """One server's figures, or the comparison of policies."""
-    if "policies" in made:
-        _show_policies(console, made)
+    if "policies" in record:
+        _show_policies(console, record)
     else:
-        _show_one(console, made)
+        _show_one(console, record)
 
 
-def _show_one(console: Console, made: Mapping[str, Any]) -> None:
-    console.print(f"{made['model']} at {made['url']}, {_sent(made)}", style="bold")
-    console.print(_waits(made))
+def _show_one(console: Console, record: Mapping[str, Any]) -> None:
+    console.print(f"{record['model']} at {record['url']}, {_sent(record)}", style="bold")
+    console.print(_waits(record))
     console.print(
-        f"{made['output_tokens_per_second']:.1f} tokens/s, {made['requests_per_second']:.2f} requests/s: "
-        f"{made['succeeded']} of {made['requests']} requests in {made['seconds']:.2f} s, "
-        f"{made['prompt_tokens']} tokens in, {made['output_tokens']} out"
+        f"{record['output_tokens_per_second']:.1f} tokens/s, {record['requests_per_second']:.2f} requests/s: "
+        f"{record['succeeded']} of {record['requests']} requests in {record['seconds']:.2f} s, "
+        f"{record['prompt_tokens']} tokens in, {record['output_tokens']} out"
     )
-    if not made["tokens_counted_by_server"]:
+    if not record["tokens_counted_by_server"]:
         console.print("the server does not say how many tokens it gave: each event with text counts as one")
-    if goodput := made.get("goodput"):
-        wanted = ", ".join(f"{name} ≤ {limit:g} ms" for name, limit in goodput["slo_ms"].items())
+    if goodput := record.get("goodput"):
+        objectives = ", ".join(f"{name} ≤ {limit:g} ms" for name, limit in goodput["slo_ms"].items())
         rate, share = goodput["requests_per_second"], goodput["share"]
-        console.print(f"goodput {rate:.2f} requests/s: {share:.1%} of the requests had {wanted}")
-    _show_faults(console, made)
+        console.print(f"goodput {rate:.2f} requests/s: {share:.1%} of the requests had {objectives}")
+    _show_faults(console, record)
 
 
-def _show_faults(console: Console, made: Mapping[str, Any]) -> None:
-    for kind, count in made["errors"].items():
-        told = made["said"].get(kind)
-        console.print(f"{count} × {kind}{f': {told}' if told else ''}", style="red")
-    if made["cut_to_fit"]:
-        console.print(f"{made['cut_to_fit']} requests were cut to fit into the model's context")
-    late = made["client_late_ms"]
+def _show_faults(console: Console, record: Mapping[str, Any]) -> None:
+    for kind, count in record["errors"].items():
+        message = record["said"].get(kind)
+        console.print(f"{count} × {kind}{f': {message}' if message else ''}", style="red")
+    if record["cut_to_fit"]:
+        console.print(f"{record['cut_to_fit']} requests were cut to fit into the model's context")
+    late = record["client_late_ms"]
     if late and late["p99"] > 50:
         console.print(f"this client was {late['p99']:.0f} ms late for one request in a hundred: it is the bottleneck")
 
 
-def _sent(made: Mapping[str, Any]) -> str:
-    if made["rate"] is not None:
-        return f"{made['rate']:g} requests/s in the mean"
-    return f"{made['concurrency']} requests at a time"
+def _sent(record: Mapping[str, Any]) -> str:
+    if record["rate"] is not None:
+        return f"{record['rate']:g} requests/s in the mean"
+    return f"{record['concurrency']} requests at a time"
 
 
-def _waits(made: Mapping[str, Any]) -> Table:
+def _waits(record: Mapping[str, Any]) -> Table:
     table = _table("milliseconds", *_COLUMNS)
     for name, title in _WAITS.items():
-        spread = made[name]
+        spread = record[name]
         table.add_row(title, *("–" if spread is None else f"{spread[column]:.1f}" for column in _COLUMNS))
     return table
 
 
-def _show_policies(console: Console, made: Mapping[str, Any]) -> None:
-    figures = made["policies"]
+def _show_policies(console: Console, record: Mapping[str, Any]) -> None:
+    figures = record["policies"]
     first = next(iter(figures.values()))
-    console.print(f"{made['model']}, {_sent(first)}, the same {first['requests']} for each policy", style="bold")
+    console.print(f"{record['model']}, {_sent(first)}, the same {first['requests']} for each policy", style="bold")
     table = _table("policy", "tokens/s", "requests/s", "ttft p50", "ttft p95", "tpot p50", "e2e p95", "errors")
-    for name, each in figures.items():
+    for name, policy in figures.items():
         waits = (("ttft_ms", "p50"), ("ttft_ms", "p95"), ("tpot_ms", "p50"), ("e2e_ms", "p95"))
-        told = ["–" if each[key] is None else f"{each[key][column]:.1f}" for key, column in waits]
-        rates = [f"{each['output_tokens_per_second']:.1f}", f"{each['requests_per_second']:.2f}"]
-        table.add_row(name, *rates, *told, str(sum(each["errors"].values())))
+        cells = ["–" if policy[key] is None else f"{policy[key][column]:.1f}" for key, column in waits]
+        rates = [f"{policy['output_tokens_per_second']:.1f}", f"{policy['requests_per_second']:.2f}"]
+        table.add_row(name, *rates, *cells, str(sum(policy["errors"].values())))
     console.print(table)
-    for name, ratio in made["ratios"].items():
+    for name, ratio in record["ratios"].items():
         rate, wait = ratio["output_tokens_per_second"], ratio["ttft_p95"]
         console.print(f"{name}: {_times(rate)} the tokens/s; first tokens {_times(wait)} as soon at p95")
 

@@ -36,7 +36,7 @@ def statement(folder: Folder) -> dict[str, Any]:
             {"name": p.name, "dtype": p.dtype, "shape": list(p.shape), "role": p.role} for p in problem.parameters
         ],
         "alignment": problem.alignment,
-        "sizes": {"public": [dict(each) for each in problem.public], "hidden_up_to": dict(problem.largest),
+        "sizes": {"public": [dict(sizes) for sizes in problem.public], "hidden_up_to": dict(problem.largest),
                   "alone_up_to": dict(problem.widest), "may_be_0": list(problem.zeros), "timed": dict(problem.timed)},
         "data": data(problem),
         "tolerance": tolerance(problem),
@@ -50,25 +50,25 @@ def statement(folder: Folder) -> dict[str, Any]:
 def lines(folder: Folder) -> list[str]:
     """The same as text."""
     problem = folder.problem
-    said = [problem.title, "", *([folder.statement, ""] if folder.statement else []), f"  {formula(problem)}", ""]
-    said += [f"{declaration(problem.signature, problem.name)};", ""]
-    said += [f"  {p.name:12} {_kind(p)}" for p in problem.parameters]
+    parts = [problem.title, "", *([folder.statement, ""] if folder.statement else []), f"  {formula(problem)}", ""]
+    parts += [f"{declaration(problem.signature, problem.name)};", ""]
+    parts += [f"  {p.name:12} {_kind(p)}" for p in problem.parameters]
     if problem.alignment > 1:
-        said.append(f"  every array begins at a multiple of {problem.alignment} bytes")
-    said += ["", "Sizes", *_sizes(problem)]
-    said += ["", "Data", *(f"  {name:14} {what}" for name, what in data(problem).items())]
-    said += ["", f"Tolerance: {tolerance(problem)}", "", "What every verdict has seen (class: cases)"]
+        parts.append(f"  every array begins at a multiple of {problem.alignment} bytes")
+    parts += ["", "Sizes", *_sizes(problem)]
+    parts += ["", "Data", *(f"  {name:14} {what}" for name, what in data(problem).items())]
+    parts += ["", f"Tolerance: {tolerance(problem)}", "", "What every verdict has seen (class: cases)"]
     for group, counts in coverage(problem, all_cases(problem, seed=_SEED)).json().items():
-        said += _wrapped(f"  {group:12} ", [f"{name}: {count}" for name, count in counts.items()])
-    said.append("  launch       next to the tiles of the kernel's own grid; would hardware take it at the timed size")
-    said += ["", "A file begins with lines of comment: // grid: and // block:, and where they are needed the others"]
-    said += [f"  {key:12} {what}" for key, what in KEYS.items()]
-    said.append(
+        parts += _wrapped(f"  {group:12} ", [f"{name}: {count}" for name, count in counts.items()])
+    parts.append("  launch       next to the tiles of the kernel's own grid; would hardware take it at the timed size")
+    parts += ["", "A file begins with lines of comment: // grid: and // block:, and where they are needed the others"]
+    parts += [f"  {key:12} {what}" for key, what in KEYS.items()]
+    parts.append(
         "  Clusters are in the source (__cluster_dims__). In a Triton or Numba file (.py) the lines begin with #;"
     )
-    said.append("  Triton has # constants: BLOCK=1024 and # warps: 4 besides (docs/judge.md)")
-    said += ["", "A file to start from:", "", starter(problem)]
-    return said
+    parts.append("  Triton has # constants: BLOCK=1024 and # warps: 4 besides (docs/judge.md)")
+    parts += ["", "A file to start from:", "", starter(problem)]
+    return parts
 
 
 def formula(problem: Problem) -> str:
@@ -104,14 +104,14 @@ def _kind(p: Parameter) -> str:
 
 
 def _sizes(problem: Problem) -> list[str]:
-    said = ["  public       " + "; ".join(_words(each) for each in problem.public)]
-    said.append(f"  hidden       up to {_words(problem.largest)}")
+    lines = ["  public       " + "; ".join(_words(sizes) for sizes in problem.public)]
+    lines.append(f"  hidden       up to {_words(problem.largest)}")
     if problem.widest:
-        said.append(f"  one alone    up to {_words(problem.widest)}; two of an output 2^20 elements together")
+        lines.append(f"  one alone    up to {_words(problem.widest)}; two of an output 2^20 elements together")
     if problem.zeros:
-        said.append(f"  may be 0     {', '.join(problem.zeros)}")
-    said.append(f"  timed        {_words(problem.timed)}; larger sizes are not judged")
-    return said
+        lines.append(f"  may be 0     {', '.join(problem.zeros)}")
+    lines.append(f"  timed        {_words(problem.timed)}; larger sizes are not judged")
+    return lines
 
 
 def _words(sizes: Any) -> str:
@@ -120,9 +120,9 @@ def _words(sizes: Any) -> str:
 
 def _wrapped(head: str, words: list[str], width: int = 110) -> list[str]:
     """Words separated by commas, in lines of about this width."""
-    made, indent = [head], " " * len(head)
+    wrapped, indent = [head], " " * len(head)
     for word, last in zip(words, itertools.chain(itertools.repeat(False, len(words) - 1), [True]), strict=True):
-        if len(made[-1]) + len(word) > width and made[-1].strip():
-            made.append(indent)
-        made[-1] += word + ("" if last else ", ")
-    return [line.rstrip() for line in made]
+        if len(wrapped[-1]) + len(word) > width and wrapped[-1].strip():
+            wrapped.append(indent)
+        wrapped[-1] += word + ("" if last else ", ")
+    return [line.rstrip() for line in wrapped]

@@ -45,18 +45,18 @@ def _account(profile: Profile) -> list[str]:
     for category in account.parts:
         time, share = account.time(category.key), account.share(category.key)
         if time:
-            each = milliseconds(time / steps) if steps else milliseconds(time)
+            duration = milliseconds(time / steps) if steps else milliseconds(time)
             bar = "█" * round(_BAR * share)
-            rows.append((category.name, percent(share), each, f"{bar or '▏'}  {category.meaning}"))
+            rows.append((category.name, percent(share), duration, f"{bar or '▏'}  {category.meaning}"))
     return aligned(("where the time goes", "share", "per step" if steps else "time", ""), rows, left=(0, 3))
 
 
 def _finding(console: Console, number: int, finding: ProfileFinding) -> None:
     console.print(f"{number}. {sentence(finding.title)}", style="bold")
-    said = [f"{each}." for each in finding.evidence]
+    sentences = [f"{evidence}." for evidence in finding.evidence]
     if finding.line:
-        said.append(f"At {short_path(finding.line)}.")
-    for text in (" ".join(sentence(each) for each in said), f"Try: {finding.remedy}."):
+        sentences.append(f"At {short_path(finding.line)}.")
+    for text in (" ".join(sentence(text) for text in sentences), f"Try: {finding.remedy}."):
         console.print(textwrap.fill(text, _WIDTH, initial_indent="   ", subsequent_indent="   "))
     console.print(f"   At most {percent(finding.gain)} of the time would be gone.")
 

@@ -78,8 +78,8 @@ class NumbaOptions:
     @classmethod
     def of(cls, function: Any) -> NumbaOptions:
         """Those of what @cuda.jit gave."""
-        given = getattr(function, "targetoptions", {})
-        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
+        options = getattr(function, "targetoptions", {})
+        return cls(**{field.name: options[field.name] for field in fields(cls) if field.name in options})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     names, types = code.co_varnames[: code.co_argcount], _types(name, signature)
     if len(names) != len(types):
         raise ValueError(f"{name} has {len(names)} parameters ({', '.join(names)}), signature has {len(types)} types")
-    arguments = tuple(_argument(name, each, type_) for each, type_ in zip(names, types, strict=True))
+    arguments = tuple(_argument(name, argument, type_) for argument, type_ in zip(names, types, strict=True))
     return NumbaFunction(function, name, place_of(function), types, arguments, link, options)
 
 
@@ -123,27 +123,27 @@ class NumbaCode:
     linked: tuple[Piece, ...] = ()
 
 
-def compile_numba(wanted: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
+def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
     """PTX for `arch` with the kernel under the function's own name; CompileError with the Python line."""
-    known_by = None if wanted.link else fingerprint(wanted.function)  # files may change at any time
+    known_by = None if function.link else fingerprint(function.function)  # files may change at any time
     cache = shared_cache("numba")
     versions = version_of("numba", "numba-cuda", "llvmlite")
-    key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(wanted.types), repr(wanted.options), arch])
+    key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(function.types), repr(function.options), arch])
     cached = cache.get(key) if key else None
     if cached is not None:
         known = json.loads(cached)
-        return NumbaCode(known["ptx"], tuple(Piece(*each) for each in known["linked"]))
-    code, lasting = _compile(wanted, arch)
+        return NumbaCode(known["ptx"], tuple(Piece(*piece) for piece in known["linked"]))
+    code, lasting = _compile(function, arch)
     if key and lasting:
-        linked = [(each.ptx, each.filename, each.source) for each in code.linked]
+        linked = [(piece.ptx, piece.filename, piece.source) for piece in code.linked]
         cache.put(key, json.dumps({"ptx": code.ptx, "linked": linked}).encode())
     return code
 
 
-def numba_signature(wanted: NumbaFunction) -> Signature:
+def numba_signature(function: NumbaFunction) -> Signature:
     """The kernel's PTX parameters as a launch checks them."""
-    parameters = tuple(parameter for argument in wanted.arguments for parameter in argument.parameters())
-    return Signature(wanted.name, parameters, (), wanted.place.line)
+    parameters = tuple(parameter for argument in function.arguments for parameter in argument.parameters())
+    return Signature(function.name, parameters, (), function.place.line)
 
 
 def _cuda() -> Any:
@@ -194,7 +194,7 @@ def _argument(function: str, name: str, type_: Any) -> NumbaArgument:
         parts = tuple(NumbaArgument(f"{name}.{which}", "scalar", part, part) for which in ("real", "imag"))
         return NumbaArgument(name, "complex", str(type_), items=parts)
     if isinstance(type_, types.BaseTuple):
-        items = tuple(_argument(function, f"{name}[{n}]", each) for n, each in enumerate(type_.types))
+        items = tuple(_argument(function, f"{name}[{n}]", item) for n, item in enumerate(type_.types))
         return NumbaArgument(name, "tuple", str(type_), items=items)
     raise ValueError(f"{function}: {name} is {type_}; a launch can give arrays, numbers and tuples of them")
 
@@ -214,31 +214,31 @@ def _dtype(type_: Any) -> str | None:
     return name if known else None
 
 
-def _compile(wanted: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
+def _compile(function: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
     """The code, and whether it depends on nothing but what its key knows: no files of the user's."""
     _cuda()
     chip = divmod(int("".join(filter(str.isdigit, arch))), 10)
     from numba.core import types
 
     compiler = _compiler()
-    options = wanted.options
+    options = function.options
     how: dict[str, Any] = {"device": False, "abi": "numba", "output": "ptx", "lineinfo": True, "cc": chip}
     how |= {"fastmath": options.fastmath, "opt": options.opt, "launch_bounds": options.launch_bounds}
     try:
         with _compiling_for(chip):
-            codes, _ = compiler.compile_all(wanted.function, types.void(*wanted.types), **how)
+            codes, _ = compiler.compile_all(function.function, types.void(*function.types), **how)
     except FileNotFoundError as error:
-        raise ValueError(f"{wanted.name}: link= names {error.filename}, which is not there") from None
+        raise ValueError(f"{function.name}: link= names {error.filename}, which is not there") from None
     except Exception as error:  # Numba has errors of its own, of Python's kinds, and of NVVM
         if _lacks_nvvm(error):
             raise RuntimeError(f"Numba finds no NVVM, its CUDA back end ({error}): pip install {_INSTALL}") from error
-        raise explained(wanted, error) from error
+        raise explained(function, error) from error
     ptx, *others = codes
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry is not None
-    named = _limited(str(ptx).replace(entry[1], wanted.name), options.max_registers)
-    pieces = link_pieces([*others, *wanted.link], wanted.name, arch)
-    return NumbaCode(named, pieces), all(own(each) for each in others)
+    named = _limited(str(ptx).replace(entry[1], function.name), options.max_registers)
+    pieces = link_pieces([*others, *function.link], function.name, arch)
+    return NumbaCode(named, pieces), all(own(item) for item in others)
 
 
 def _limited(ptx: str, registers: int | None) -> str:
@@ -257,8 +257,8 @@ def signatures_put_off() -> Iterator[None]:
     jit = cuda.jit
 
     def later(func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
-        given = func_or_sig is None or isinstance(func_or_sig, FunctionType)
-        return jit(func_or_sig, *args, **options) if given else jit(*args, **options)
+        without_signature = func_or_sig is None or isinstance(func_or_sig, FunctionType)
+        return jit(func_or_sig, *args, **options) if without_signature else jit(*args, **options)
 
     cuda.jit = later
     try:

@@ -30,9 +30,9 @@ def as_text() -> Iterator[None]:
     compile_, from_path = nvrtc.compile, code.__dict__["from_path"]
 
     def named(path: str) -> Any:
-        made = from_path.__func__(path)
-        made._name = path
-        return made
+        linked = from_path.__func__(path)
+        linked._name = path
+        return linked
 
     nvrtc.compile = lambda text, name, *args, **how: (CudaText(_decoded(text), name), "")
     code.from_path = staticmethod(named)
@@ -42,42 +42,42 @@ def as_text() -> Iterator[None]:
         nvrtc.compile, code.from_path = compile_, from_path
 
 
-def link_pieces(given: Sequence[Any], kernel: str, arch: str) -> tuple[Piece, ...]:
+def link_pieces(links: Sequence[Any], kernel: str, arch: str) -> tuple[Piece, ...]:
     """PTX of all that a kernel is linked with, each file once; ValueError for what is neither CUDA C++ nor PTX."""
-    texts = dict.fromkeys(_text_of(each, kernel) for each in given)
+    texts = dict.fromkeys(_text_of(link, kernel) for link in links)
     return tuple(_piece(text, arch) for text in texts)
 
 
-def own(given: Any) -> bool:
+def own(link: Any) -> bool:
     """Whether code comes from Numba's own package, which its version stands for."""
-    return isinstance(given, CudaText) and Path(given.name).is_relative_to(_numba())
+    return isinstance(link, CudaText) and Path(link.name).is_relative_to(_numba())
 
 
-def _text_of(given: Any, kernel: str) -> CudaText:
-    if isinstance(given, CudaText):
-        return given
-    if isinstance(given, str | Path):
+def _text_of(link: Any, kernel: str) -> CudaText:
+    if isinstance(link, CudaText):
+        return link
+    if isinstance(link, str | Path):
         try:
-            return CudaText(Path(given).read_text(encoding="utf-8-sig"), str(given))
+            return CudaText(Path(link).read_text(encoding="utf-8-sig"), str(link))
         except UnicodeDecodeError:
-            raise ValueError(f"{kernel}: link= takes CUDA C++ and PTX, {given} is neither") from None
+            raise ValueError(f"{kernel}: link= takes CUDA C++ and PTX, {link} is neither") from None
         except OSError as error:
-            raise ValueError(f"{kernel}: link= names {given}, which cannot be read: {error.strerror}") from None
-    kind = getattr(given, "kind", type(given).__name__)
+            raise ValueError(f"{kernel}: link= names {link}, which cannot be read: {error.strerror}") from None
+    kind = getattr(link, "kind", type(link).__name__)
     if kind not in ("cu", "ptx"):
-        raise ValueError(f"{kernel}: link= takes CUDA C++ and PTX, {getattr(given, 'name', given)} is of kind {kind}")
-    return CudaText(_decoded(given.data), given.name if kind == "cu" else f"{given.name}".removesuffix(".ptx") + ".ptx")
+        raise ValueError(f"{kernel}: link= takes CUDA C++ and PTX, {getattr(link, 'name', link)} is of kind {kind}")
+    return CudaText(_decoded(link.data), link.name if kind == "cu" else f"{link.name}".removesuffix(".ptx") + ".ptx")
 
 
-def _piece(given: CudaText, arch: str) -> Piece:
-    if given.name.endswith(".ptx"):
-        return Piece(given.text, given.name)
-    folders = [Path(given.name).absolute().parent, _numba() / "memory_management"]
+def _piece(text: CudaText, arch: str) -> Piece:
+    if text.name.endswith(".ptx"):
+        return Piece(text.text, text.name)
+    folders = [Path(text.name).absolute().parent, _numba() / "memory_management"]
     options = ("--relocatable-device-code=true",)
-    made = compile_cuda(
-        given.text, arch=arch, options=options, filename=given.name, include_paths=folders, compiler="nvrtc"
+    compiled = compile_cuda(
+        text.text, arch=arch, options=options, filename=text.name, include_paths=folders, compiler="nvrtc"
     )
-    return Piece(made.ptx, given.name, given.text)
+    return Piece(compiled.ptx, text.name, text.text)
 
 
 def _numba() -> Path:

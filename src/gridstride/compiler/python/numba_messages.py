@@ -18,12 +18,12 @@ _PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+) 
 _NAME = re.compile(r"name '(\w+)' is not defined")
 
 
-def explained(wanted: NumbaFunction, error: BaseException) -> CompileError:
+def explained(function: NumbaFunction, error: BaseException) -> CompileError:
     """What Numba raised as a CompileError with the user's line."""
-    place, column = _place(wanted, error)
-    told = list(_told(str(error), wanted.place.text or ""))
-    message = told[0].removesuffix(" Raised from None") if told else type(error).__name__
-    return place.error(message, line=place.line, column=column, notes=tuple(told[1:_NOTES]))
+    function_source, column = _place(function, error)
+    sentences = list(_told(str(error), function.place.text or ""))
+    message = sentences[0].removesuffix(" Raised from None") if sentences else type(error).__name__
+    return function_source.error(message, line=function_source.line, column=column, notes=tuple(sentences[1:_NOTES]))
 
 
 def _told(text: str, source: str) -> Iterator[str]:
@@ -36,22 +36,22 @@ def _told(text: str, source: str) -> Iterator[str]:
             yield line
 
 
-def _place(wanted: NumbaFunction, error: BaseException) -> tuple[FunctionSource, int]:
+def _place(function: NumbaFunction, error: BaseException) -> tuple[FunctionSource, int]:
     """The line that an error is about: Numba gives it, or says it, or knew it where it raised; else the function's."""
-    given: Any = getattr(error, "loc", None)
-    if getattr(given, "line", None):
-        return FunctionSource(given.filename, given.line), 0 if given.col is None else given.col + 1
-    file = wanted.place.file
+    location: Any = getattr(error, "loc", None)
+    if getattr(location, "line", None):
+        return FunctionSource(location.filename, location.line), 0 if location.col is None else location.col + 1
+    file = function.place.file
     undefined = _NAME.search(str(error))
     if undefined:
-        used = _use_of(undefined[1], wanted)
+        used = _use_of(undefined[1], function)
         if used is not None:
             return FunctionSource(file, used[0]), used[1]
-    told = [int(m["line"] or m["at_line"]) for m in _PLACE.finditer(str(error)) if _same(m["file"] or m["at"], file)]
-    if told:
-        return FunctionSource(file, told[-1]), 0
+    lines = [int(m["line"] or m["at_line"]) for m in _PLACE.finditer(str(error)) if _same(m["file"] or m["at"], file)]
+    if lines:
+        return FunctionSource(file, lines[-1]), 0
     known = _known_when_raised(error, file)
-    return (FunctionSource(file, known), 0) if known else (wanted.place, 0)
+    return (FunctionSource(file, known), 0) if known else (function.place, 0)
 
 
 def _same(shown: str, file: str) -> bool:
@@ -59,15 +59,15 @@ def _same(shown: str, file: str) -> bool:
     return file.endswith(shown.lstrip("./"))
 
 
-def _use_of(name: str, wanted: NumbaFunction) -> tuple[int, int] | None:
+def _use_of(name: str, function: NumbaFunction) -> tuple[int, int] | None:
     """Line and column where the function uses a name."""
     try:
-        tree = ast.parse(wanted.place.text or "")
+        tree = ast.parse(function.place.text or "")
     except SyntaxError:
         return None
-    last = max((line for *_, line in wanted.function.__code__.co_lines() if line), default=wanted.place.line)
+    last = max((line for *_, line in function.function.__code__.co_lines() if line), default=function.place.line)
     uses = [(n.lineno, n.col_offset + 1) for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
-    return min((use for use in uses if wanted.place.line <= use[0] <= last), default=None)
+    return min((use for use in uses if function.place.line <= use[0] <= last), default=None)
 
 
 def _known_when_raised(error: BaseException, file: str) -> int:

@@ -73,10 +73,10 @@ def _collect(function: Any, parts: list[str], seen: set[int]) -> bool:
     seen.add(id(function))
     parts += [f"{name}={options[name]!r}" for name in sorted(options) if isinstance(options[name], _PLAIN)]
     try:
-        place, source = place_of(function), inspect.getsource(function)
+        location, source = place_of(function), inspect.getsource(function)
     except ValueError:
         return False
-    parts += [place.file, str(place.line), source, repr(function.__defaults__)]
+    parts += [location.file, str(location.line), source, repr(function.__defaults__)]
     used = inspect.getclosurevars(function)
     values = {**used.globals, **used.nonlocals}
     return all(_value(name, values[name], parts, seen) for name in sorted(values))
@@ -90,7 +90,7 @@ def _value(name: str, value: Any, parts: list[str], seen: set[int]) -> bool:
     if isinstance(value, types.FunctionType) or hasattr(value, "py_func"):
         return _collect(value, parts, seen)
     if isinstance(value, tuple):
-        return all(_value(name, each, parts, seen) for each in value)
+        return all(_value(name, item, parts, seen) for item in value)
     if hasattr(value, "sig") and hasattr(value, "name"):  # what Numba's declare_device gives
         parts.append(f"{value.name} {value.sig}")
         return True

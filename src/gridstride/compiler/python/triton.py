@@ -93,7 +93,7 @@ def triton_function(
     jit = _jit(chosen.function)
     values = _constants(jit, chosen.constants, signature)
     types = _types(jit, values, signature)
-    plain = {name: each.removesuffix(_ALIGNED) for name, each in types.items()}
+    plain = {name: type_.removesuffix(_ALIGNED) for name, type_ in types.items()}
     for name, spelled in plain.items():
         _check_type(jit.__name__, name, spelled)
     if num_warps < 1 or num_warps & (num_warps - 1) or num_warps > 32:
@@ -103,7 +103,7 @@ def triton_function(
         name=jit.__name__,
         place=FunctionSource(file_of(jit), first_line(jit)),
         types=plain,
-        aligned=frozenset(name for name, each in types.items() if each.endswith(_ALIGNED)),
+        aligned=frozenset(name for name, type_ in types.items() if type_.endswith(_ALIGNED)),
         constants=values,
         num_warps=num_warps,
         num_stages=num_stages,
@@ -111,24 +111,24 @@ def triton_function(
     )
 
 
-def compile_triton(wanted: TritonFunction, *, arch: str = "sm_90a") -> TritonCode:
+def compile_triton(function: TritonFunction, *, arch: str = "sm_90a") -> TritonCode:
     """PTX for `arch`, from the cache where it was made before; CompileError with the Python line."""
     triton = _triton()
-    source = _source(triton, wanted)
-    cache, key = shared_cache("triton"), _key(wanted, source, arch)
+    source = _source(triton, function)
+    cache, key = shared_cache("triton"), _key(function, source, arch)
     known = cache.get(key)
     if known is not None:
         return TritonCode(**json.loads(known))
-    code = _compile(triton, wanted, source, arch)
+    code = _compile(triton, function, source, arch)
     cache.put(key, json.dumps(asdict(code)).encode())
     return code
 
 
-def triton_signature(wanted: TritonFunction, hidden: int) -> Signature:
+def triton_signature(function: TritonFunction, hidden: int) -> Signature:
     """The kernel's parameters as a launch checks them, Triton's own pointers last."""
-    own = [p for name, spelled in wanted.types.items() for p in _parameters(name, spelled)]
+    own = [p for name, spelled in function.types.items() for p in _parameters(name, spelled)]
     scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
-    return Signature(wanted.name, (*own, *scratch), (), wanted.place.line)
+    return Signature(function.name, (*own, *scratch), (), function.place.line)
 
 
 def descriptor(spelled: str) -> tuple[str, int] | None:
@@ -177,12 +177,12 @@ def _jit(function: Any) -> Any:
     return triton.jit(function)
 
 
-def _constants(jit: Any, given: Mapping[str, Any], signature: Mapping[str, str] | Sequence[str]) -> dict[str, Any]:
+def _constants(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] | Sequence[str]) -> dict[str, Any]:
     """`constants`, and the defaults of tl.constexpr parameters that it leaves out."""
-    for name in given:
+    for name in constants:
         if name not in jit.arg_names:
             raise ValueError(f"{jit.__name__} has no parameter {name!r}; it has {', '.join(jit.arg_names)}")
-    values = dict(given)
+    values = dict(constants)
     by_name = signature if isinstance(signature, Mapping) else None
     for parameter in jit.params:
         name = parameter.name
@@ -201,9 +201,9 @@ def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] 
     if not isinstance(signature, Mapping):
         listed = _split(signature) if isinstance(signature, str) else list(signature)
         if len(listed) != len(runtime):
-            wanted = ", ".join(runtime)
+            names = ", ".join(runtime)
             raise ValueError(
-                f"{jit.__name__}: signature has {len(listed)} types for {len(runtime)} parameters ({wanted})"
+                f"{jit.__name__}: signature has {len(listed)} types for {len(runtime)} parameters ({names})"
             )
         return dict(zip(runtime, listed, strict=True))
     for name, spelled in signature.items():
@@ -221,7 +221,7 @@ def _types(jit: Any, constants: Mapping[str, Any], signature: Mapping[str, str] 
 
 def _split(signature: str) -> list[str]:
     """Types between commas, but for those inside of a tensordesc<…>."""
-    return [each.strip() for each in re.split(r",(?![^<]*>)", signature)]
+    return [item.strip() for item in re.split(r",(?![^<]*>)", signature)]
 
 
 def _check_type(function: str, name: str, spelled: str) -> None:
@@ -236,32 +236,32 @@ def _check_type(function: str, name: str, spelled: str) -> None:
         )
 
 
-def _source(triton: Any, wanted: TritonFunction) -> Any:
-    signature = {name: wanted.types.get(name, "constexpr") for name in wanted.names}
-    attributes = {(wanted.names.index(name),): [["tt.divisibility", 16]] for name in sorted(wanted.aligned)}
-    return triton.compiler.ASTSource(wanted.function, signature, dict(wanted.constants), attributes)
+def _source(triton: Any, function: TritonFunction) -> Any:
+    signature = {name: function.types.get(name, "constexpr") for name in function.names}
+    attributes = {(function.names.index(name),): [["tt.divisibility", 16]] for name in sorted(function.aligned)}
+    return triton.compiler.ASTSource(function.function, signature, dict(function.constants), attributes)
 
 
-def _key(wanted: TritonFunction, source: Any, arch: str) -> str:
-    shape = f"{arch} {wanted.num_warps} {wanted.num_stages} {wanted.names} {source.signature}"
-    place = f"{wanted.place.file}:{wanted.place.line}"  # lines and the file are in the PTX
-    return digest([_CACHE_FORMAT, version_of("triton"), shape, place, source.hash()])
+def _key(function: TritonFunction, source: Any, arch: str) -> str:
+    shape = f"{arch} {function.num_warps} {function.num_stages} {function.names} {source.signature}"
+    location = f"{function.place.file}:{function.place.line}"  # lines and the file are in the PTX
+    return digest([_CACHE_FORMAT, version_of("triton"), shape, location, source.hash()])
 
 
-def _compile(triton: Any, wanted: TritonFunction, source: Any, arch: str) -> TritonCode:
+def _compile(triton: Any, function: TritonFunction, source: Any, arch: str) -> TritonCode:
     from triton.backends.compiler import GPUTarget
 
     target = GPUTarget("cuda", int("".join(filter(str.isdigit, arch))), 32)
-    options = {"num_warps": wanted.num_warps, "num_stages": wanted.num_stages, "enable_fp_fusion": True}
+    options = {"num_warps": function.num_warps, "num_stages": function.num_stages, "enable_fp_fusion": True}
     try:
         with _fresh_cache():
             compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
-        raise explained(wanted, error) from error
-    return compiled_code(wanted, compiled.metadata, compiled.asm["ptx"], compiled.asm["ttir"])
+        raise explained(function, error) from error
+    return compiled_code(function, compiled.metadata, compiled.asm["ptx"], compiled.asm["ttir"])
 
 
-def compiled_code(wanted: TritonFunction, known: Any, ptx: str, ttir: str = "") -> TritonCode:
+def compiled_code(function: TritonFunction, known: Any, ptx: str, ttir: str = "") -> TritonCode:
     """What Triton made of a function, from its metadata and its PTX; without its `ttir` no load counts as masked."""
     return TritonCode(
         ptx=_in_their_lines(ptx),
@@ -269,8 +269,8 @@ def compiled_code(wanted: TritonFunction, known: Any, ptx: str, ttir: str = "") 
         threads=32 * known.num_warps,
         shared=known.shared,
         scratch=getattr(known, "global_scratch_size", 0),
-        hidden=_parameter_count(ptx) - sum(len(_parameters(*item)) for item in wanted.types.items()),
-        boxes=[_box(each) for each in getattr(known, "tensordesc_meta", None) or ()],
+        hidden=_parameter_count(ptx) - sum(len(_parameters(*item)) for item in function.types.items()),
+        boxes=[_box(box) for box in getattr(known, "tensordesc_meta", None) or ()],
         without_other=list(loads_without_other(ttir)),
     )
 

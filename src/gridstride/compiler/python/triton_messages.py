@@ -28,20 +28,20 @@ def first_line(jit: Any) -> int:
     return line
 
 
-def explained(wanted: TritonFunction, error: BaseException) -> CompileError:
+def explained(function: TritonFunction, error: BaseException) -> CompileError:
     """What Triton raised as a CompileError, at the innermost place that it names in a function whose file is known."""
-    found = wanted.place.error(f"{type(error).__name__}: {error}")
-    for each in _causes(error):
-        node: Any = getattr(each, "node", None)
-        owner = _owner(wanted.function, getattr(each, "src", None))
+    explanation = function.place.error(f"{type(error).__name__}: {error}")
+    for cause in _causes(error):
+        node: Any = getattr(cause, "node", None)
+        owner = _owner(function.function, getattr(cause, "src", None))
         if owner is None or not hasattr(node, "lineno"):
             continue
         # Triton reads the function without its indentation.
         line = first_line(owner) + node.lineno - 1
         column = node.col_offset + 1 + _indentation(owner)
-        message = getattr(each, "error_message", None) or _last_line(each.__cause__ or each)
-        found = FunctionSource(file_of(owner), line).error(message, line=line, column=column)
-    return found
+        message = getattr(cause, "error_message", None) or _last_line(cause.__cause__ or cause)
+        explanation = FunctionSource(file_of(owner), line).error(message, line=line, column=column)
+    return explanation
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -55,12 +55,12 @@ def _owner(function: Any, source: str | None) -> Any:
     """The JITFunction that a source is of: the kernel, or one that it reaches through its globals."""
     reached, waiting = set(), [function]
     while source and waiting:
-        each = waiting.pop()
-        if each.src == source:
-            return each
-        reached.add(each)
-        names = each.fn.__code__.co_names
-        called = (each.fn.__globals__.get(name) for name in names)
+        cause = waiting.pop()
+        if cause.src == source:
+            return cause
+        reached.add(cause)
+        names = cause.fn.__code__.co_names
+        called = (cause.fn.__globals__.get(name) for name in names)
         waiting += [jit for jit in called if isinstance(jit, type(function)) and jit not in reached]
     return None
 

@@ -21,11 +21,11 @@ _MASKED = 2  # operands of a load: an address and a mask
 def loads_without_other(ttir: str) -> tuple[str, ...]:
     """Where Triton's code has masked loads without `other`, "line:column" each; not where others stand, too."""
     locations = dict(_LOCATION.findall(ttir))
-    found: dict[bool, set[str]] = {True: set(), False: set()}
+    locations_by_kind: dict[bool, set[str]] = {True: set(), False: set()}
     for operands, location in _LOAD.findall(ttir):
-        if place := _place(locations, location):
-            found[operands.count("%") == _MASKED].add(place)
-    return tuple(sorted(found[True] - found[False]))
+        if location_text := _place(locations, location):
+            locations_by_kind[operands.count("%") == _MASKED].add(location_text)
+    return tuple(sorted(locations_by_kind[True] - locations_by_kind[False]))
 
 
 def _place(locations: dict[str, str], name: str) -> str:
@@ -41,18 +41,18 @@ def _place(locations: dict[str, str], name: str) -> str:
     return ""
 
 
-def undefined_where_masked(ptx: str, places: Collection[str]) -> str:
+def undefined_where_masked(ptx: str, locations: Collection[str]) -> str:
     """The PTX with nothing in the registers of these loads where their mask is false."""
-    return "".join(_without_zeros(ptx, frozenset(places))) if places else ptx
+    return "".join(_without_zeros(ptx, frozenset(locations))) if locations else ptx
 
 
-def _without_zeros(ptx: str, places: frozenset[str]) -> Iterator[str]:
-    inside, place = False, ""
+def _without_zeros(ptx: str, locations: frozenset[str]) -> Iterator[str]:
+    inside, location_text = False, ""
     for line in ptx.splitlines(keepends=True):
         words = line.strip()
         if words in ("// begin inline asm", "// end inline asm"):
             inside = words.startswith("// begin")
         elif located := _LOC.match(words):
-            place = f"{located[1]}:{located[2]}"
-        if not (inside and place in places and _ZERO.fullmatch(words)):
+            location_text = f"{located[1]}:{located[2]}"
+        if not (inside and location_text in locations and _ZERO.fullmatch(words)):
             yield line

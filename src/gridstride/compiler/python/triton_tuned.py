@@ -40,24 +40,24 @@ def tuned(function: Any, constants: Mapping[str, Any], num_warps: int | None = N
     return Tuned(function, values, num_warps, stages, tuple(notes))
 
 
-def _config(tuner: Any, given: Mapping[str, Any], num_warps: int | None) -> Any:
+def _config(tuner: Any, values: Mapping[str, Any], num_warps: int | None) -> Any:
     """The configuration to take; None where the constants say all that any of them does."""
-    agreeing = [c for c in tuner.configs if all(given.get(name, value) == value for name, value in c.kwargs.items())]
+    agreeing = [c for c in tuner.configs if all(values.get(name, value) == value for name, value in c.kwargs.items())]
     exact = [config for config in agreeing if num_warps in (None, config.num_warps)]
     if exact or agreeing:
         return (exact or agreeing)[0]
-    if all(name in given for config in tuner.configs for name in config.kwargs):
+    if all(name in values for config in tuner.configs for name in config.kwargs):
         return None
     shown = "; ".join(_spelled(config) for config in tuner.configs[:8])
-    constants = ", ".join(f"{name}={value}" for name, value in given.items())
+    constants = ", ".join(f"{name}={value}" for name, value in values.items())
     name = getattr(tuner.base_fn, "__name__", "the kernel")
     raise ValueError(f"{name}: no configuration of its @triton.autotune has {constants}: give all of one of {shown}")
 
 
 def _note(tuner: Any, config: Any) -> str:
-    place = tuner.configs.index(config) + 1
+    number = tuner.configs.index(config) + 1
     hook = "; its pre_hook is not run" if config.pre_hook or tuner.reset_to_zero else ""
-    return f"configuration {place} of {len(tuner.configs)} of @triton.autotune: {_spelled(config)}{hook}"
+    return f"configuration {number} of {len(tuner.configs)} of @triton.autotune: {_spelled(config)}{hook}"
 
 
 def _spelled(config: Any) -> str:

@@ -18,8 +18,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"ceil": math.ceil, "min": min, "m
 
 def names(text: str) -> frozenset[str]:
     """The names that an expression speaks of; ValueError where it is none."""
-    found = {node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
-    return frozenset(found - set(_FUNCTIONS))
+    identifiers = {node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
+    return frozenset(identifiers - set(_FUNCTIONS))
 
 
 def evaluate(text: str, values: Mapping[str, float]) -> float:

@@ -45,7 +45,7 @@ class Bench:
         if figure.record:
             return recorded(figure)
         if figure.of:
-            return evaluate(figure.value, {each: self.value(each, lab=lab) for each in figure.of})
+            return evaluate(figure.value, {part: self.value(part, lab=lab) for part in figure.of})
         if figure.run:
             run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
             if isinstance(run, dict):  # a program's
@@ -107,8 +107,8 @@ def of_chip(name: str) -> dict[str, float]:
 
     data = chip(name)
     p = data.properties
-    limits = {each: getattr(p, each) for each in p.__slots__ if isinstance(getattr(p, each), int | float)}
-    return {**limits, **data.rates, **{f"latency_{each}": clocks for each, clocks in data.latency.items()}}
+    limits = {slot: getattr(p, slot) for slot in p.__slots__ if isinstance(getattr(p, slot), int | float)}
+    return {**limits, **data.rates, **{f"latency_{opcode}": clocks for opcode, clocks in data.latency.items()}}
 
 
 def counter_names() -> frozenset[str]:

@@ -48,10 +48,10 @@ def draw(day: Day, picture: Picture, bench: Bench | None = None) -> str:
     if picture.timeline:
         return timeline(steps(built, signature, case, inputs))
     lines = [n for n, line in enumerate(run.kernel.read_text().splitlines(), start=1) if picture.at in line]
-    found = built.accesses(signature, case, inputs, lines)
-    if not found:
+    accesses = built.accesses(signature, case, inputs, lines)
+    if not accesses:
         raise ValueError(f"{run.kernel}: {picture.at!r} reads and writes no memory")
-    return text(found[0], listed(day, run.kernel, found[0].line))
+    return text(accesses[0], listed(day, run.kernel, accesses[0].line))
 
 
 def listed(day: Day, file: Path, line: int) -> str:
@@ -67,17 +67,17 @@ def listed(day: Day, file: Path, line: int) -> str:
 
 def timeline(way: Sequence[Step]) -> str:
     """A row for each time that the lanes change: # is a lane that is on, with the instructions issued meanwhile."""
-    found = rows(way)
+    table_rows = rows(way)
     shown = ["one warp, from top to bottom in time; the lines of the source stand in front"]
     before: frozenset[int] = frozenset()
-    for row in found[:_MANY]:
+    for row in table_rows[:_MANY]:
         on = "".join("#" if row.lanes >> lane & 1 else "." for lane in range(_LANES))
         unit = "instruction" if row.instructions == 1 else "instructions"
         shown.append(f"  {spans(row.lines - before or row.lines):<18} |{on}| {row.instructions:>4} {unit}")
         before = row.lines
-    shown += [f"  … and {len(found) - _MANY} more rows"] if len(found) > _MANY else []
-    issued = sum(row.instructions for row in found)
-    used = sum(row.instructions * row.lanes.bit_count() for row in found)
+    shown += [f"  … and {len(table_rows) - _MANY} more rows"] if len(table_rows) > _MANY else []
+    issued = sum(row.instructions for row in table_rows)
+    used = sum(row.instructions * row.lanes.bit_count() for row in table_rows)
     shown.append(f"  {issued} instructions, {used / issued:.1f} lanes on in the mean")
     return "\n".join(shown) + "\n"
 
@@ -87,7 +87,7 @@ def table(values: Any, columns: int) -> str:
     shown = [f"{value:g}" for value in values.ravel()]
     width = max(map(len, shown))
     rows = (shown[start : start + columns] for start in range(0, len(shown), columns))
-    return "".join(f"{' '.join(each.rjust(width) for each in row)}\n" for row in rows)
+    return "".join(f"{' '.join(cell.rjust(width) for cell in row)}\n" for row in rows)
 
 
 def finding(day: Day, wrong: str) -> str:

@@ -18,11 +18,11 @@ Runs = dict[str, Run | ProgramRun]
 def read(file: Path, of_lab: frozenset[str]) -> tuple[Runs, dict[str, Figure], dict[str, Picture]]:
     """All three by name; `of_lab` is what figures of the lab's own run may speak of. LessonError."""
     table = read_table(file)
-    runs: Runs = {name: _run(file.parent, name, each) for name, each in table.tables("run").items()}
+    runs: Runs = {name: _run(file.parent, name, entry) for name, entry in table.tables("run").items()}
     figures: dict[str, Figure] = {}
-    for name, each in table.tables("figure").items():
-        figures[name] = _figure(name, each, runs, figures, of_lab)
-    pictures = {name: _picture(file.parent, name, each, runs) for name, each in table.tables("picture").items()}
+    for name, entry in table.tables("figure").items():
+        figures[name] = _figure(name, entry, runs, figures, of_lab)
+    pictures = {name: _picture(file.parent, name, entry, runs) for name, entry in table.tables("picture").items()}
     table.done()
     return runs, figures, pictures
 
@@ -61,7 +61,7 @@ def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
 def failures(table: Table) -> dict[Call, int]:
     """Which calls are made to fail, such as `fails = ["allocation=2"]`."""
     try:
-        return dict(failure(each) for each in table.texts("fails", []))
+        return dict(failure(text) for text in table.texts("fails", []))
     except ValueError as error:
         table.fail(str(error), "fails")
 
@@ -88,14 +88,16 @@ def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_la
                     table.take("record", str, ""), table.texts("of", []), table.take("unit", str, ""),
                     table.line())  # fmt: skip
     table.done()
-    given = [each for each in (figure.run, figure.chip, figure.record, figure.of) if each]
-    if len(given) != 1:
-        table.fail(f"figure {name} has {len(given)} of run, chip, record and of: one of them says where it comes from")
+    origins = [origin for origin in (figure.run, figure.chip, figure.record, figure.of) if origin]
+    if len(origins) != 1:
+        table.fail(
+            f"figure {name} has {len(origins)} of run, chip, record and of: one of them says where it comes from"
+        )
     if figure.record:
         return figure
     known: frozenset[str]
     if figure.of:
-        if late := [each for each in figure.of if each not in above]:
+        if late := [origin for origin in figure.of if origin not in above]:
             table.fail(f"there is no figure {late[0]!r} above it: there are {', '.join(above) or 'none'}", "of")
         known = frozenset(figure.of)
     elif figure.chip:

@@ -27,7 +27,7 @@ def read(folder: Path, figures: Mapping[str, Figure]) -> Lab:
     """The lab of a day; LessonError for a mistake in it, or in its starter, solution and wrong attempts."""
     table = read_table(folder / "lab.toml")
     kind = table.take("kind", str)
-    kinds: dict[str, LabKind] = {each: each for each in get_args(LabKind)}
+    kinds: dict[str, LabKind] = {kind: kind for kind in get_args(LabKind)}
     if kind not in kinds:
         table.fail(f"kind is {kind!r}: there are {', '.join(kinds)}", "kind")
     hints = table.texts("hints")
@@ -78,8 +78,8 @@ def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
     if math.isinf(bound.most) and math.isinf(bound.least):
         table.fail("a bound says what a figure may be at `most`, or must be at `least`")
     own = [name for name, figure in figures.items() if figure.run == LAB]
-    for key, given in (("figure", (bound.figure,)), ("shows", bound.shows)):
-        for name in set(given) - set(own):
+    for key, values in (("figure", (bound.figure,)), ("shows", bound.shows)):
+        for name in set(values) - set(own):
             table.fail(f"{name!r} is no figure of the lab's run: there are {', '.join(own) or 'none'}", key)
     return bound
 
@@ -91,8 +91,8 @@ def _writing_lab(table: Table, lab: Lab) -> Lab:
     kernels = tuple(_kernel_row(entry) for entry in table.list("kernel", needed=False))
     chips = table.texts("chips", [])
     if bool(chips) == bool(kernels):
-        given = "both" if chips else "none"
-        table.fail(f"the rows of a table are `chips` or [[kernel]]s: there are {given}", "chips" if chips else "kind")
+        choice = "both" if chips else "none"
+        table.fail(f"the rows of a table are `chips` or [[kernel]]s: there are {choice}", "chips" if chips else "kind")
     if unknown := [chip for chip in chips if chip not in chip_names()]:
         table.fail(f"there is no chip {unknown[0]!r}: there are {', '.join(chip_names())}", "chips")
     known = frozenset(of_chip(chips[0])) if chips else value_names()
@@ -163,8 +163,8 @@ def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
         if not (folder / "worked" / name).is_file():
             raise LessonError(folder / "lab.toml", 1, f"passes names {name!r}, which is no file of worked/")
     if not set(KINDS) & {expect.kind for path in wrong if (expect := read_kernel(path).expect)}:
-        wanted = f"`expect: {KINDS[0]} FIGURE`" if lab.kind == "kernel" else f"`expect: {' or '.join(KINDS)} FIGURE`"
-        message = f"no wrong attempt has {wanted}: which {lab.kind} with a right answer has missed the lab?"
+        syntax = f"`expect: {KINDS[0]} FIGURE`" if lab.kind == "kernel" else f"`expect: {' or '.join(KINDS)} FIGURE`"
+        message = f"no wrong attempt has {syntax}: which {lab.kind} with a right answer has missed the lab?"
         raise LessonError(folder / "lab.toml", 1, message)
 
 
@@ -197,7 +197,7 @@ def _check_expectation(path: Path, lab: Lab, misread: Callable[[Expectation | No
     else:
         message = misread(expect)
     if message:
-        line = next((n for n, each in enumerate(text_of(path).splitlines(), start=1) if "expect:" in each), 1)
+        line = next((n for n, line in enumerate(text_of(path).splitlines(), start=1) if "expect:" in line), 1)
         raise LessonError(path, line, message)
 
 

@@ -66,7 +66,7 @@ def _check_front(front: Table, day: Day, glossary: Mapping[str, Term]) -> None:
         front.fail(f"day is {day.number}, but the folder is {day.folder.name}", "day")
     if not 5 <= day.minutes <= 300:
         front.fail(f"minutes is {day.minutes}: from 5 to 300 is what an evening has", "minutes")
-    if late := [each for each in day.needs if each >= day.number]:
+    if late := [need for need in day.needs if need >= day.number]:
         front.fail(f"needs names day {late[0]}, which is not before day {day.number}", "needs")
     for concept in day.concepts:
         if Term(concept, "", 0).anchor not in glossary:
@@ -119,15 +119,17 @@ def _check_block(file: Path, block: markdown.Block, above: int, day: Day) -> Non
 
 def _interviews(file: Path) -> tuple[Interview, ...]:
     sections = re.split(r"^## ", text_of(file), flags=re.MULTILINE)[1:]
-    found = []
+    interviews = []
     for section in sections:
         question, _, answer = section.partition("\n")
         if not answer.strip():
             raise LessonError(file, 1, f"{question.strip()!r} has no model answer below it")
-        found.append(Interview(question.strip(), answer.strip()))
-    if len(found) < _INTERVIEWS:
-        raise LessonError(file, 1, f"{len(found)} questions: at least {_INTERVIEWS} are needed, each as `## question`")
-    return tuple(found)
+        interviews.append(Interview(question.strip(), answer.strip()))
+    if len(interviews) < _INTERVIEWS:
+        raise LessonError(
+            file, 1, f"{len(interviews)} questions: at least {_INTERVIEWS} are needed, each as `## question`"
+        )
+    return tuple(interviews)
 
 
 def _no_term(term: str, glossary: Mapping[str, Term]) -> str:

@@ -61,7 +61,7 @@ def blocks(text: str) -> Iterator[Block]:
         elif fence and opened is not None:
             language, *rest = opened[1].split() or [""]
             words = tuple((name, value) for name, _, value in (word.partition("=") for word in rest))
-            yield Block(opened[0], language, words, "".join(f"{each}\n" for each in kept))
+            yield Block(opened[0], language, words, "".join(f"{line}\n" for line in kept))
             opened = None
         elif opened is not None:
             kept.append(line)

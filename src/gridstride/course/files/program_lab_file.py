@@ -77,7 +77,7 @@ def _run(table: Table) -> LabRun:
 
 def _range(table: Table, name: str, value: Any) -> tuple[int, int]:
     low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    if not all(isinstance(each, int) and not isinstance(each, bool) for each in (low, high)) or low > high:
+    if not all(isinstance(end, int) and not isinstance(end, bool) for end in (low, high)) or low > high:
         table.fail(f"size {name} is {value!r}: a whole number, or [lowest, highest] to draw it from", "sizes")
     return low, high
 
@@ -90,8 +90,8 @@ def _check_runs(table: Table, lab: Lab) -> None:
     first = lab.runs[0]
     if _unlike_others(first) or any(low != high for low, high in first.sizes.values()):
         table.fail("the first run has fixed sizes and no failing calls: the lab's figures are counted in it", "run")
-    if taken := sorted(set(first.sizes) & set(OF_A_PROGRAM)):
-        table.fail(f"a size cannot be called {taken[0]}, which figures count of a run by that name", "run")
+    if reserved := sorted(set(first.sizes) & set(OF_A_PROGRAM)):
+        table.fail(f"a size cannot be called {reserved[0]}, which figures count of a run by that name", "run")
     if any(run.idle for run in lab.runs) and not (lab.problem or lab.own_problem):
         table.fail("of an idle run the results are looked at: the lab has no problem", "run")
     if any(_unlike_others(run) > 1 for run in lab.runs):
@@ -137,8 +137,8 @@ def _line(table: Table, sizes: set[str]) -> PrintedLine:
     if by not in ("kernel", "anyone"):
         table.fail(f"by is {by!r}: kernel or anyone belongs there", "by")
     known = set(sizes)
-    for key, given in (("each", line.each), ("let", line.let)):
-        for name, expression in given.items():
+    for key, value in (("each", line.each), ("let", line.let)):
+        for name, expression in value.items():
             try:
                 _check_names(table, key, names(str(expression)), known)
             except ValueError as error:
@@ -155,7 +155,7 @@ def _fields(table: Table, key: str, text: str) -> list[str]:
         table.fail(f"{text!r}: {error}; a brace of its own is written twice", key)
 
 
-def _check_names(table: Table, key: str, given: Iterable[str], known: Collection[str]) -> None:
-    for name in given:
+def _check_names(table: Table, key: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
         if name not in known:
             table.fail(f"there is no {name!r} here: there are {', '.join(sorted(known)) or 'none'}", key)

@@ -57,7 +57,7 @@ def _chosen(table: Table, name: str, ask: str) -> Question:
 def _predicted(table: Table, name: str, ask: str, figure: str, figures: Mapping[str, Figure]) -> Question:
     if figure not in figures:
         table.fail(f"there is no figure {figure!r} in figures.toml: there are {', '.join(figures)}", "figure")
-    if any(figures[each].record for each in (figure, *figures[figure].of)):
+    if any(figures[name].record for name in (figure, *figures[figure].of)):
         table.fail(f"figure {figure} is a recorded one: nobody can measure it on their own machine", "figure")
     tolerance = table.take("tolerance", float, 0.0)
     if not 0 <= tolerance < 0.5:
@@ -67,8 +67,8 @@ def _predicted(table: Table, name: str, ask: str, figure: str, figures: Mapping[
 
 def slips(table: Table) -> tuple[Slip, ...]:
     """What is often given instead of what is right, each with what it means."""
-    found = []
+    entries = []
     for entry in table.list("slip", needed=False):
-        found.append(Slip(entry.take("value", float), entry.take("why", str)))
+        entries.append(Slip(entry.take("value", float), entry.take("why", str)))
         entry.done()
-    return tuple(found)
+    return tuple(entries)

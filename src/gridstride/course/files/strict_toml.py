@@ -130,8 +130,8 @@ def parse_table(file: Path, text: str, offset: int = 0) -> Table:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = PLACE.search(str(error))
-        line = int(place[1]) if place else max(1, text.count("\n"))
+        match = PLACE.search(str(error))
+        line = int(match[1]) if match else max(1, text.count("\n"))
         raise LessonError(file, line + offset, f"this is no TOML: {error}") from error
     return Table(file, values, lines_of(text), offset=offset)
 

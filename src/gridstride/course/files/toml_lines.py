@@ -15,16 +15,16 @@ _QUOTES = ('"""', "'''")
 
 def lines_of(text: str) -> dict[Path, int]:
     """The line of each table and of each of its keys, by path: ("question", 2, "answer"). The first line is 1."""
-    found: dict[Path, int] = {(): 1}
+    lines: dict[Path, int] = {(): 1}
     table: Path = ()
     entries: Counter[Path] = Counter()
     for number, line in _outside_of_texts(text):
         if header := _HEADER.match(line):
             table = _table(header[2].split("."), header[1] == "[[", entries)
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
         elif key := _KEY.match(line):
-            found.setdefault((*table, key[1].strip("\"'")), number)
-    return found
+            lines.setdefault((*table, key[1].strip("\"'")), number)
+    return lines
 
 
 def _table(parts: list[str], is_entry: bool, entries: Counter[Path]) -> Path:
@@ -45,7 +45,7 @@ def _outside_of_texts(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not closing:
             yield number, line
-            quote = next((each for each in _QUOTES if each in line), "")
+            quote = next((quote for quote in _QUOTES if quote in line), "")
             closing = quote if line.count(quote or "\0") % 2 else ""
         elif closing in line:
             closing = ""

@@ -87,25 +87,25 @@ class KernelLab:
             "did when it was given to you:"
         )
         lines = (f"// block: {' '.join(launch.block)}", f"// grid: {' '.join(launch.grid)}")
-        place = f", line {line}" if line else ""
-        shown = (f"launch{place}: {message}", *(f"  {line}" for line in lines))
+        location = f", line {line}" if line else ""
+        shown = (f"launch{location}: {message}", *(f"  {line}" for line in lines))
         return LabFinding("launch", "\n".join((message, *lines)), line, shown=shown)
 
     def _beyond_bounds(self, run: Any, file: Path) -> tuple[LabFinding, ...]:
-        return tuple(replace(each, shown=_shown(each, file)) for each in exceeded(self.day, run))
+        return tuple(replace(bound, shown=_shown(bound, file)) for bound in exceeded(self.day, run))
 
     def _measured(self, run: Any) -> dict[str, float]:
         return {name: self._bench.value(name, lab=run) for name in self.day.lab.measures}
 
 
-def _finding(found: Any, file: Path) -> LabFinding:
-    found = replace(found, message=without_more_time(found.message))
-    return LabFinding(found.kind, found.message, found.line, shown=_shown(found, file))
+def _finding(finding: Any, file: Path) -> LabFinding:
+    finding = replace(finding, message=without_more_time(finding.message))
+    return LabFinding(finding.kind, finding.message, finding.line, shown=_shown(finding, file))
 
 
-def _shown(found: Any, file: Path) -> tuple[str, ...]:
+def _shown(finding: Any, file: Path) -> tuple[str, ...]:
     """What a terminal shows of the judge's finding or the lab's own, with its source line."""
-    place = f", line {found.line}" if found.line else ""
+    location = f", line {finding.line}" if finding.line else ""
     text = file.read_text(encoding="utf-8-sig", errors="replace")
-    line = None if found.kind == "compile_error" else found.line  # the compiler's message has it
-    return with_line(f"{found.kind.replace('_', ' ')}{place}: {found.message}", text, line)
+    line = None if finding.kind == "compile_error" else finding.line  # the compiler's message has it
+    return with_line(f"{finding.kind.replace('_', ' ')}{location}: {finding.message}", text, line)

@@ -40,11 +40,11 @@ class LabFinding:
         return words | {"shown": list(self.shown)}
 
 
-def with_words(found: LabFinding, more: str) -> LabFinding:
+def with_words(finding: LabFinding, more: str) -> LabFinding:
     """The finding with more to its message."""
-    message = f"{found.message}; {more}"
-    shown = tuple(line.replace(found.message, message, 1) for line in found.shown)
-    return replace(found, message=message, shown=shown)
+    message = f"{finding.message}; {more}"
+    shown = tuple(line.replace(finding.message, message, 1) for line in finding.shown)
+    return replace(finding, message=message, shown=shown)
 
 
 @dataclass(frozen=True, slots=True)

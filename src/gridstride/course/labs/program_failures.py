@@ -54,17 +54,17 @@ _ASKED: dict[Call, str] = {
 _ASKED_OF_A_FUNCTION = "It gives an error code back, as every call does: is it looked at, there too?"
 
 
-def failing(run: LabRun, made: Mapping[str, float], draw: random.Random) -> Iterator[LabRun]:
+def failing(run: LabRun, counts: Mapping[str, float], draw: random.Random) -> Iterator[LabRun]:
     """The same run several times, of a program that `made` so many calls: of every function of the runtime one call
     fails; of each kind of call each does, or where there are many some; and the last kernel faults.
     """
-    for function, number in sorted(functions_called(made).items()):
+    for function, number in sorted(functions_called(counts).items()):
         if not _PASSED_OVER.search(function):
             yield replace(run, fails={function: draw.randint(1, number)})
     for kind in _KINDS:
-        for each in _chosen(int(made.get(counted_as(kind), 0)), draw):
+        for each in _chosen(int(counts.get(counted_as(kind), 0)), draw):
             yield replace(run, fails={kind: each})
-    if last := int(made.get(counted_as("kernel"), 0)):  # known when the host waits for it, and not before
+    if last := int(counts.get(counted_as("kernel"), 0)):  # known when the host waits for it, and not before
         yield replace(run, fails={"kernel": last}, late=True)
 
 
@@ -75,26 +75,28 @@ def _chosen(number: int, draw: random.Random) -> list[int]:
     return sorted({1, number, *(draw.randint(1, number) for _ in range(_FEW - 2))})
 
 
-def with_its_last_call(run: LabRun, made: Mapping[str, float]) -> LabRun:
+def with_its_last_call(run: LabRun, counts: Mapping[str, float]) -> LabRun:
     """The same for a program that makes fewer calls than the one that is to fail: its last one is, if there is one."""
     ((call, _),) = run.fails.items()
-    number = int(made.get(counted_as(call), 0))
+    number = int(counts.get(counted_as(call), 0))
     return replace(run, fails={call: number} if number else {})
 
 
 def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     """What a program says and does whose call failed."""
     ((call, number),) = run.fails.items()
-    words, asked = _words(call), _ASKED.get(call, _ASKED_OF_A_FUNCTION)
-    said = outcome.stdout + outcome.stderr
+    words, question = _words(call), _ASKED.get(call, _ASKED_OF_A_FUNCTION)
+    output = outcome.stdout + outcome.stderr
     if outcome.ended.status == run.status:
         happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
-    elif not any(word in said for word in words):
+    elif not any(word in output for word in words):
         printed = "the status" if call.startswith(("cublas", "cufft")) else "cudaGetErrorString of the code"
         happened = f"and the program did not say so: print {printed}, {words[0]!r} here"
     else:
         return
-    message = f"{_what_failed(call, number)}, {happened}. {asked} gridstride run --fail {call}={number} does the same"
+    message = (
+        f"{_what_failed(call, number)}, {happened}. {question} gridstride run --fail {call}={number} does the same"
+    )
     yield LabFinding("error_ignored", message, shown=last_lines(outcome))
 
 
@@ -105,12 +107,12 @@ def after_a_failure(run: LabRun) -> str:
 
 
 def _what_failed(call: Call, number: int) -> str:
-    nth, said = _ordinal(number), f"was made to fail ({_words(call)[0]})"
+    nth, message = _ordinal(number), f"was made to fail ({_words(call)[0]})"
     if call == "kernel":
         return f"the {nth} kernel faulted"
     if call in CALLS:
-        return f"the {nth} {call} {said}"
-    return f"{f'the {nth} call of ' if number > 1 else ''}{call} {said}"
+        return f"the {nth} {call} {message}"
+    return f"{f'the {nth} call of ' if number > 1 else ''}{call} {message}"
 
 
 def _words(call: Call) -> tuple[str, ...]:

@@ -60,9 +60,9 @@ def ended_otherwise(outcome: Outcome) -> Iterator[LabFinding]:
     """A program that did not end by itself."""
     if outcome.stopped:
         kind = "timeout" if "had not ended" in outcome.stopped else "too_much"
-        found = [finding for finding in outcome.ended.findings if finding["kind"] in ("timeout", "deadlock")]
-        if found:
-            yield LabFinding(found[0]["kind"], without_more_time(found[0]["message"]), found[0]["line"])
+        findings = [finding for finding in outcome.ended.findings if finding["kind"] in ("timeout", "deadlock")]
+        if findings:
+            yield LabFinding(findings[0]["kind"], without_more_time(findings[0]["message"]), findings[0]["line"])
         more = f"; it had printed {outcome.lost:,} bytes more than are kept" if outcome.lost else ""
         yield LabFinding(kind, f"the program was stopped: {outcome.stopped}{more}", shown=last_lines(outcome))
     elif (number := outcome.ended.signal) is not None:
@@ -107,21 +107,23 @@ def not_waited(launches: int) -> str:
     )
 
 
-def too_early(found: LabFinding) -> LabFinding:
+def too_early(finding: LabFinding) -> LabFinding:
     """Of what is wrong only where the device does its work no sooner than the host waits for it."""
-    name = found.message.partition(":")[0]
-    before = f"{name}: right" if found.kind == "wrong_result" else f"{found.message}; all was well"
-    if found.kind == "wrong_lines":
-        asked = "and what nobody waited for it never did. Which call waits for the stream that the kernel is in?"
+    name = finding.message.partition(":")[0]
+    before = f"{name}: right" if finding.kind == "wrong_result" else f"{finding.message}; all was well"
+    if finding.kind == "wrong_lines":
+        question = "and what nobody waited for it never did. Which call waits for the stream that the kernel is in?"
     else:
-        asked = ("and what no stream, event or edge of a graph orders, it did the other way round. Which wait or which "
-                 "edge is missing?")  # fmt: skip
+        question = (
+            "and what no stream, event or edge of a graph orders, it did the other way round. Which wait or which edge "
+            "is missing?"
+        )
     return LabFinding(
         "not_waited",
         f"{before} in the runs before this one, in which the device was late: it did its work when the host waited for "
-        f"it, {asked} gridstride run --late does the same",
-        where=found.where,
-        shown=found.shown,
+        f"it, {question} gridstride run --late does the same",
+        where=finding.where,
+        shown=finding.shown,
     )
 
 
@@ -171,12 +173,12 @@ def wrong_numbers(lab: Lab, counts: Mapping[str, float], outcome: Outcome) -> It
         except ValueError as error:
             yield LabFinding("wrong_lines", f"{shown!r} cannot be looked at, as {error}", shown=last_lines(outcome))
             return
-        said = re.findall(pattern, outcome.stdout)
-        if not said:
+        matches = re.findall(pattern, outcome.stdout)
+        if not matches:
             yield LabFinding("wrong_lines", f"no line such as {shown!r} was printed", shown=last_lines(outcome))
-        for each in said:
-            given = [float(number) for number in (each if isinstance(each, tuple) else (each,))]
-            for number, right in zip(given, expected, strict=True):
+        for match in matches:
+            numbers = [float(number) for number in (match if isinstance(match, tuple) else (match,))]
+            for number, right in zip(numbers, expected, strict=True):
                 if abs(number - right) > _NEAR * abs(right):
                     message = f"{number:g} was printed in {shown!r}, where the run gave {right:.4g}"
                     yield LabFinding("wrong_lines", message, shown=last_lines(outcome))
@@ -244,18 +246,18 @@ def first_wrong(pattern: str, got: Any, expected: Any, wrong: Any) -> str:
     where = np.argwhere(wrong)
     if not len(where) or "should be" in pattern:
         return ""
-    index = tuple(int(each) for each in where[0])
-    place = "".join(f"[{each}]" for each in index)
+    index = tuple(int(axis_index) for axis_index in where[0])
+    subscripts = "".join(f"[{axis}]" for axis in index)
     end = "" if pattern.endswith((".", "?")) else "."
-    return f"{end} The first is {place}: {got[index]:g}, it should be {expected[index]:g}"
+    return f"{end} The first is {subscripts}: {got[index]:g}, it should be {expected[index]:g}"
 
 
 def not_built(output: str, message: str, text: str) -> LabFinding:
     """The compiler's first error, with its line in the learner's file."""
-    place = _PLACE.search(output)
-    if place is None:
+    match = _PLACE.search(output)
+    if match is None:
         said = message if not output.strip() else output.strip().splitlines()[-1]
         return LabFinding("compile_error", said, shown=(f"compile error: {said}",))
-    line = int(place["line"])
-    shown = with_line(f"compile error, line {line}: {place['said']}", text, line)
-    return LabFinding("compile_error", place["said"], line, shown=shown)
+    line = int(match["line"])
+    shown = with_line(f"compile error, line {line}: {match['said']}", text, line)
+    return LabFinding("compile_error", match["said"], line, shown=shown)

@@ -156,10 +156,10 @@ class ProgramLab:
         trial = self._trials.drawn(run)
         if run.checks:
             made = self._trials.outcome(trial, tells_calls=True).ended.activity
-            for each in failing(run, made, self._trials.draw):
-                other = replace(trial, run=each)
-                if found := tuple(self._first_finding(other, self._trials.outcome(other), text)):
-                    yield from found
+            for failed_run in failing(run, made, self._trials.draw):
+                other = replace(trial, run=failed_run)
+                if findings := tuple(self._first_finding(other, self._trials.outcome(other), text)):
+                    yield from findings
                     return
             return
         outcome = self._trials.outcome(trial)
@@ -173,9 +173,9 @@ class ProgramLab:
             return
         if run is self.day.lab.runs[0]:
             self._first = {**counts(outcome), **trial.sizes}
-        found = tuple(self._first_finding(trial, outcome, text))
-        yield from map(self._only_in_its_order(trial, text), found)
-        if not found:
+        findings = tuple(self._first_finding(trial, outcome, text))
+        yield from map(self._only_in_its_order(trial, text), findings)
+        if not findings:
             yield from self._beyond(trial, outcome)
 
     def _ended_otherwise_modelled(self, trial: Trial) -> tuple[LabFinding, ...]:
@@ -184,35 +184,35 @@ class ProgramLab:
     def _only_in_its_order(self, trial: Trial, text: str) -> Callable[[LabFinding], LabFinding]:
         """Adds to what is found in a run with a seed that all is well without, if it is so."""
 
-        def told(found: LabFinding) -> LabFinding:
+        def explained(finding: LabFinding) -> LabFinding:
             usual = replace(trial, seed=None)
             if trial.seed is None or tuple(self._first_finding(usual, self._trials.outcome(usual), text)):
-                return found
-            return with_words(found, only_in_an_order(trial.seed))
+                return finding
+            return with_words(finding, only_in_an_order(trial.seed))
 
-        return told
+        return explained
 
     def _beyond(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
         """Bounds that hold in each run, and in an ordered one that on what nothing orders."""
         run = trial.run
-        found: list[LabFinding] = []
+        findings: list[LabFinding] = []
         if not (run.fails or run.idle or run.late):
             held = {bound.figure for bound in self.day.lab.bounds if bound.every_run}
-            found += out_of_bounds(self.day, {**counts(outcome), **trial.sizes}, held)
+            findings += out_of_bounds(self.day, {**counts(outcome), **trial.sizes}, held)
         if run.ordered:
             modelled = counts(self._trials.outcome(trial, predict=True))
-            found += out_of_bounds(self.day, {**modelled, **trial.sizes}, {UNORDERED})
-        for each in found:
-            message = f"{each.message} (run as {self._trials.called(trial)})"
-            yield replace(each, message=message, shown=(f"{each.kind.replace('_', ' ')}: {message}",))
+            findings += out_of_bounds(self.day, {**modelled, **trial.sizes}, {UNORDERED})
+        for finding in findings:
+            message = f"{finding.message} (run as {self._trials.called(trial)})"
+            yield replace(finding, message=message, shown=(f"{finding.kind.replace('_', ' ')}: {message}",))
 
     def _first_finding(self, trial: Trial, outcome: Outcome, text: str) -> Iterator[LabFinding]:
-        for found in self._all_findings(trial, outcome):
+        for finding in self._all_findings(trial, outcome):
             called = f" (run as {self._trials.called(trial)})" if self.day.lab.arguments else ""
-            message = f"{found.message}{called}"
-            place = f", line {found.line}" if found.line else ""
-            shown = with_line(f"{found.kind.replace('_', ' ')}{place}: {message}", text, found.line)
-            yield LabFinding(found.kind, message, found.line, found.where, (*shown, *found.shown))
+            message = f"{finding.message}{called}"
+            location = f", line {finding.line}" if finding.line else ""
+            shown = with_line(f"{finding.kind.replace('_', ' ')}{location}: {message}", text, finding.line)
+            yield LabFinding(finding.kind, message, finding.line, finding.where, (*shown, *finding.shown))
             return
 
     def _all_findings(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
@@ -222,8 +222,8 @@ class ProgramLab:
             return
         passed_over = [*ignored(trial.run, outcome)] if trial.run.fails else []
         if passed_over or not trial.run.fails or outcome.stopped:  # who says what failed may end by an exception, too
-            for each in ended_otherwise(outcome):
-                yield with_words(each, after_a_failure(trial.run)) if trial.run.fails else each
+            for finding in ended_otherwise(outcome):
+                yield with_words(finding, after_a_failure(trial.run)) if trial.run.fails else finding
         if trial.run.fails:
             yield from passed_over
             return
@@ -237,7 +237,7 @@ class ProgramLab:
             yield from map(too_early, late)
             return
         device = [finding for finding in outcome.ended.findings if finding["kind"] != "leak"]
-        yield from (found_on_device(each, self._source) for each in device)
+        yield from (found_on_device(finding, self._source) for finding in device)
         yield from _unlike_expected(trial.run, outcome)
         if outcome.lost and not self.day.lab.lines:
             yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))

@@ -45,15 +45,15 @@ def page(day: Day, file: Path) -> str:
 def lines(day: Day, file: Path) -> Iterator[str]:
     """What a terminal shows of the heaviest launch; BuildFailed, NothingToShow."""
     launches, called = _observed(day, file)
-    first, whole = launches[0], sum(launch.us for launch in launches) or 1.0
+    first, total = launches[0], sum(launch.us for launch in launches) or 1.0
     profile = first.profile
     yield f"Its heaviest kernel in {called}, counted on the virtual GPU ({chip(day.lab.chip).properties.name}):"
     yield (
-        f"  {first.called}: {percent(first.us / whole)} of the kernels' time, limited by {profile.limiter}, "
+        f"  {first.called}: {percent(first.us / total)} of the kernels' time, limited by {profile.limiter}, "
         f"{first.us / first.launches:.3g} µs a launch predicted"
     )
     yield f"  {profile.occupancy}"
-    for line in sorted(profile.lines, key=lambda each: -each.share)[:_HEAVY]:
+    for line in sorted(profile.lines, key=lambda launch: -launch.share)[:_HEAVY]:
         sectors = f", {line.counters.sectors_per_request:.1f} sectors/req." if line.counters.global_requests else ""
         yield f"  {line.number:>5} | {plain(line.code.strip())[:70]}   {percent(line.share)} of time{sectors}"
     for access in profile.accesses[:1]:
@@ -72,11 +72,11 @@ def _observed(day: Day, file: Path) -> tuple[list[Launch], str]:
 def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) -> list[Launch]:
     """What the program's process says of its launches, looked at first; NothingToShow."""
     try:
-        found = [_launch(launch, chip_name, source, filename) for launch in outcome.ended.launches[:MOST]]
+        launches = [_launch(launch, chip_name, source, filename) for launch in outcome.ended.launches[:MOST]]
     except checked_words.MalformedError as error:
         raise NothingToShow(f"what the program's process says of its launches is none: {error}") from error
-    if found:
-        return sorted(found, key=lambda each: -each.us)
+    if launches:
+        return sorted(launches, key=lambda launch: -launch.us)
     if outcome.stopped or outcome.ended.signal is not None:
         why = outcome.stopped or f"signal {outcome.ended.signal} ended it"
         raise NothingToShow(f"the program did not end by itself, so there are no pictures: {why}")
@@ -90,7 +90,7 @@ def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str
     run = run_records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
     called = signatures(source).get(run.kernel.partition("<")[0])
     names = [parameter.name for parameter in called.parameters] if called else []
-    accesses = [_named(each, names) for each in records.accesses_of(words["accesses"])]
+    accesses = [_named(access, names) for access in records.accesses_of(words["accesses"])]
     us = float(words["us"])
     if not math.isfinite(us) or us < 0:
         raise checked_words.MalformedError("a time that is none")

@@ -88,7 +88,7 @@ class Results:
             expected = self.prepared.expected[p.name].values
             result = expected.astype(p.dtype).tobytes()
             is_input = any(np.array_equal(x, expected) for x in self.prepared.inputs.values())
-            if expected.size >= _FEW and not is_input and any(result in each for each in copied.to_device):
+            if expected.size >= _FEW and not is_input and any(result in copy for copy in copied.to_device):
                 yield LabFinding(
                     "not_by_kernel",
                     f"{p.name}: its {expected.size:,} elements were copied to the device as they are to be in the end: "
@@ -104,12 +104,12 @@ class Results:
 
         inputs = [np.asarray(x) for x in self.prepared.inputs.values() if np.size(x) >= _FEW]
         most = max((x.size for x in inputs), default=0) // 2
-        given = self._of_no_input(copied)
-        if inputs and len(given) > most:
+        array = self._of_no_input(copied)
+        if inputs and len(array) > most:
             other = again()
             raw = _read(other.folder / COPY_LOG)
-            changed = other._of_no_input(read_copy_log(raw)) if raw is not None else given[:0]
-            if (number := int(np.count_nonzero(~np.isin(changed, given)))) > most:
+            changed = other._of_no_input(read_copy_log(raw)) if raw is not None else array[:0]
+            if (number := int(np.count_nonzero(~np.isin(changed, array)))) > most:
                 yield LabFinding(
                     "not_by_kernel",
                     f"{number:,} elements that were copied to the device are in none of the inputs: what has the host "
@@ -122,18 +122,18 @@ class Results:
 
         inputs = [np.asarray(x) for x in self.prepared.inputs.values() if np.size(x) >= _FEW]
         size = max(inputs, key=lambda x: x.size).dtype.itemsize if inputs else 4
-        pieces = [each if len(each) >= _FEW * size else b"" for each in copied.to_device]
-        given, piece = _elements(pieces, f"u{size}")
+        pieces = [copy if len(copy) >= _FEW * size else b"" for copy in copied.to_device]
+        array, piece = _elements(pieces, f"u{size}")
         known, _ = _elements([np.ascontiguousarray(x).tobytes() for x in inputs], f"u{size}")
-        strange = ~np.isin(given, known) & (given != 0)
+        strange = ~np.isin(array, known) & (array != 0)
         came = np.asarray(copied.came_before, np.int64)[piece[strange]]
-        given = given[strange]
+        array = array[strange]
         back, copy = _elements(copied.to_host, f"u{size}")
         values, first = np.unique(back, return_index=True)
         if len(values):  # an element may be sent on that came in a copy before
-            at = np.searchsorted(values, given).clip(max=len(values) - 1)
-            return np.asarray(given[(values[at] != given) | (copy[first[at]] >= came)])
-        return np.asarray(given)
+            at = np.searchsorted(values, array).clip(max=len(values) - 1)
+            return np.asarray(array[(values[at] != array) | (copy[first[at]] >= came)])
+        return np.asarray(array)
 
     def _afterwards(self, copied: Copied) -> Iterator[LabFinding]:
         import numpy as np
@@ -186,8 +186,10 @@ def _elements(pieces: Sequence[bytes], kind: str) -> tuple[Array, Array]:
     import numpy as np
 
     size = int(kind[1:])
-    whole = [piece if len(piece) % size == 0 else b"" for piece in pieces]
-    return np.frombuffer(b"".join(whole), kind), np.repeat(np.arange(len(whole)), [len(each) // size for each in whole])
+    aligned = [piece if len(piece) % size == 0 else b"" for piece in pieces]
+    return np.frombuffer(b"".join(aligned), kind), np.repeat(
+        np.arange(len(aligned)), [len(piece) // size for piece in aligned]
+    )
 
 
 def _read(file: Path) -> bytes | None:

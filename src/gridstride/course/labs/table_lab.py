@@ -67,52 +67,52 @@ def _findings(day: Day, text: str) -> Iterator[LabFinding]:
 
 def _unreadable(text: str, error: str) -> LabFinding:
     """What is no TOML, with its line."""
-    said, _, _ = error.partition(" (at ")
-    place = PLACE.search(error)
+    reason, _, _ = error.partition(" (at ")
+    match = PLACE.search(error)
     lines = text.splitlines()
-    line = min(int(place[1]), len(lines)) if place else len(lines) or 1
-    message = f'this is no TOML: {said}. A cell is `name = number` and nothing more, an empty one `name = ""`'
+    line = min(int(match[1]), len(lines)) if match else len(lines) or 1
+    message = f'this is no TOML: {reason}. A cell is `name = number` and nothing more, an empty one `name = ""`'
     return LabFinding("unreadable", message, line, shown=with_line(f"unreadable, line {line}: {message}", text, line))
 
 
-def _unknown(what: str, given: Any, known: Any, lines: Any, path: tuple[str, ...]) -> Iterator[LabFinding]:
-    for name in given:
+def _unknown(what: str, cell: Any, known: Any, lines: Any, path: tuple[str, ...]) -> Iterator[LabFinding]:
+    for name in cell:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             yield LabFinding(f"unknown_{what}", f"{name} is no {what} of the table: {hint}", lines.get((*path, name)))
 
 
-def _cell(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
+def _cell(lab: Lab, row: str, column: Column, cell: Any, line: int | None) -> LabFinding | None:
     where = f"{row}.{column.name}"
-    if given == "":
+    if cell == "":
         unit = f", in {column.unit}" if column.unit else ""
         return LabFinding("empty_cell", f"{where} is empty{unit}: {column.ask}", line, where)
     if column.words:
-        return _word(lab, row, column, given, line)
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        return LabFinding("no_number", f"{where} is {_short(given)}: {_no_number(column, given)}", line, where)
-    if abs(given) >= _MOST:
-        return LabFinding("no_number", f"{where} is {_short(given)}: no figure of a chip is that large", line, where)
+        return _word(lab, row, column, cell, line)
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return LabFinding("no_number", f"{where} is {_short(cell)}: {_no_number(column, cell)}", line, where)
+    if abs(cell) >= _MOST:
+        return LabFinding("no_number", f"{where} is {_short(cell)}: no figure of a chip is that large", line, where)
     right = evaluate(column.value, _data(lab, row)[1])
-    if abs(given - right) <= column.tolerance * abs(right):
+    if abs(cell - right) <= column.tolerance * abs(right):
         return None
     # What is right is not told: the slip, or how far off, is enough to find it.
-    slip = next((slip for slip in column.slips if abs(given / right / slip.value - 1) < _SAME), None)
-    if not given > 0:  # nor a NaN
+    slip = next((slip for slip in column.slips if abs(cell / right / slip.value - 1) < _SAME), None)
+    if not cell > 0:  # nor a NaN
         ratio = "it must be above 0"
     elif lab.kernels:  # the ratio would be the answer, and no kernel would have to be looked at for it
-        ratio = f"it is {'more' if given > right else 'less'} than explain gives"
+        ratio = f"it is {'more' if cell > right else 'less'} than explain gives"
     else:
-        ratio = f"it is {plain_number(given / right)} times what the chip's data give"
+        ratio = f"it is {plain_number(cell / right)} times what the chip's data give"
     near = f"within {100 * column.tolerance:g} % is right" if column.tolerance else "it must be exact"
     why = f"{ratio}. {slip.why}" if slip else f"{ratio}; {near}"
-    return LabFinding("wrong_value", f"{where} = {given:g} {column.unit}: {why}", line, where)
+    return LabFinding("wrong_value", f"{where} = {cell:g} {column.unit}: {why}", line, where)
 
 
-def _short(given: object) -> str:
+def _short(cell: object) -> str:
     """As it stands in the file, and no longer than a line."""
-    shown = repr(given)
+    shown = repr(cell)
     return shown if len(shown) <= _WIDE else f"{shown[:_WIDE]}…"
 
 
@@ -124,21 +124,21 @@ def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
     return "", of_chip(row)
 
 
-def _word(lab: Lab, row: str, column: Column, given: Any, line: int | None) -> LabFinding | None:
+def _word(lab: Lab, row: str, column: Column, cell: Any, line: int | None) -> LabFinding | None:
     """What is wrong in a cell for a word; case does not count."""
     where = f"{row}.{column.name}"
-    word = next((word for word in column.words if word.lower() == str(given).strip().lower()), None)
+    word = next((word for word in column.words if word.lower() == str(cell).strip().lower()), None)
     if word is None:
         known = ", ".join(f'"{word}"' for word in column.words)
-        return LabFinding("unknown_word", f"{where} is {_short(given)}: one of {known} belongs there", line, where)
+        return LabFinding("unknown_word", f"{where} is {_short(cell)}: one of {known} belongs there", line, where)
     if word == _data(lab, row)[0]:
         return None
     return LabFinding("wrong_value", f'{where} = "{word}": {column.words[word]}', line, where)
 
 
-def _no_number(column: Column, given: object) -> str:
+def _no_number(column: Column, cell: object) -> str:
     """What to write in place of something else than a number: most often it is one, in quotes."""
-    number = _NUMBER.fullmatch(given) if isinstance(given, str) else None
+    number = _NUMBER.fullmatch(cell) if isinstance(cell, str) else None
     if number is None:
         return f"a number of {column.unit} belongs there, without quotes"
     quotes = "the quotes and what follows the number" if number[2].strip() else "the quotes"

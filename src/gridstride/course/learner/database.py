@@ -189,9 +189,9 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _check(database: sqlite3.Connection) -> None:
-    found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise sqlite3.DatabaseError(found)
+    status = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if status != "ok":
+        raise sqlite3.DatabaseError(status)
 
 
 @contextmanager

@@ -16,11 +16,11 @@ def predictions(day: Day, progress: Progress) -> dict[str, str]:
     }
 
 
-def measurement(day: Day, figure: str, value: float, given: str | None) -> str:
+def measurement(day: Day, figure: str, value: float, text: str | None) -> str:
     """A figure that the lab measured, and whether what was predicted of it is so."""
     shown = counted(value, day.figures[figure].unit)
-    if given is None:
+    if text is None:
         return shown
     question = next(question for question in day.questions if question.figure == figure)
-    right = is_near(question, float(given.replace(",", "")), value)
-    return f"{shown}; you said {given}, which is {'right' if right else 'not right'}"
+    right = is_near(question, float(text.replace(",", "")), value)
+    return f"{shown}; you said {text}, which is {'right' if right else 'not right'}"

@@ -65,12 +65,12 @@ class Progress(Database):
             chip=verdict.chip or None, source=verdict.source if verdict.passed else None,
         )  # fmt: skip
 
-    def record_answer(self, day: int, question: str, given: str, *, right: bool) -> None:
+    def record_answer(self, day: int, question: str, answer: str, *, right: bool) -> None:
         """Keep an answer."""
         with self.writing() as database:
             database.execute(
                 "INSERT INTO answer (at, day, question, given, correct) VALUES (?, ?, ?, ?, ?)",
-                (self.now(), day, question, given, right),
+                (self.now(), day, question, answer, right),
             )
 
     def record_solution(self, day: int, *, passed: bool) -> None:
@@ -81,10 +81,10 @@ class Progress(Database):
     def next_hint(self, day: int, most: int) -> int:
         """The number of the hint that comes next, recorded; the last one again where there is none."""
         with self.writing() as database:
-            taken = int(database.execute("SELECT count(*) FROM hint WHERE day = ?", (day,)).fetchone()[0])
-            if taken < most:
-                database.execute("INSERT INTO hint (day, number, at) VALUES (?, ?, ?)", (day, taken + 1, self.now()))
-            return min(taken + 1, most)
+            hints = int(database.execute("SELECT count(*) FROM hint WHERE day = ?", (day,)).fetchone()[0])
+            if hints < most:
+                database.execute("INSERT INTO hint (day, number, at) VALUES (?, ?, ?)", (day, hints + 1, self.now()))
+            return min(hints + 1, most)
 
     def runs(self, day: int | None = None) -> list[RunRecord]:
         """Every verdict, oldest first; of one day only where it is given."""
@@ -95,8 +95,8 @@ class Progress(Database):
     def answers(self, day: int | None = None) -> list[AnswerRecord]:
         """Every answer, oldest first; of one day only where it is given."""
         rows = self._of_day("SELECT at, day, question, given, correct FROM answer", day)
-        return [AnswerRecord(_time(at), number, question, given, bool(right))
-                for at, number, question, given, right in rows]  # fmt: skip
+        return [AnswerRecord(_time(at), number, question, answer, bool(right))
+                for at, number, question, answer, right in rows]  # fmt: skip
 
     def hints(self, day: int) -> int:
         """How many hints were taken."""

@@ -44,39 +44,39 @@ def question_json(day: Day, question: Question) -> dict[str, Any]:
     return {"day": day.number, "question": question.id, "ask": question.ask.strip(), "choices": choices, "unit": unit}
 
 
-def mark(day: Day, question: Question, given: str, bench: Bench | None = None) -> Marked:
+def mark(day: Day, question: Question, answer: str, bench: Bench | None = None) -> Marked:
     """The answer judged; a prediction is compared with what a run counts now. AnswerError where it is no answer."""
-    given = read_answer(question, given)
+    answer = read_answer(question, answer)
     if question.figure:
-        return _predicted(day, question, given, bench or Bench(day))
-    right = given == question.answer
-    why = question.choices[LETTERS.index(given)].why
+        return _predicted(day, question, answer, bench or Bench(day))
+    right = answer == question.answer
+    why = question.choices[LETTERS.index(answer)].why
     if not right:
         why = f"{why} Right is {question.answer}: {question.choices[LETTERS.index(question.answer)].why}"
-    return Marked(day.number, question, given, right, why)
+    return Marked(day.number, question, answer, right, why)
 
 
-def read_answer(question: Question, given: str) -> str:
+def read_answer(question: Question, answer: str) -> str:
     """The answer as it is recorded; AnswerError where it is neither one of the letters nor, for a figure, a number."""
-    given = given.strip().lower()
+    answer = answer.strip().lower()
     if question.figure:
-        if not math.isfinite(_number(given)):
-            raise AnswerError(f"{given!r} is no answer: give a number")
-    elif len(given) != 1 or given not in LETTERS[: len(question.choices)]:
-        raise AnswerError(f"{given!r} is no answer: give a letter from a to {LETTERS[len(question.choices) - 1]}")
-    return given
+        if not math.isfinite(_number(answer)):
+            raise AnswerError(f"{answer!r} is no answer: give a number")
+    elif len(answer) != 1 or answer not in LETTERS[: len(question.choices)]:
+        raise AnswerError(f"{answer!r} is no answer: give a letter from a to {LETTERS[len(question.choices) - 1]}")
+    return answer
 
 
-def _number(given: str) -> float:
+def _number(answer: str) -> float:
     """NaN where it is none."""
     try:
-        return float(given.replace(",", ""))
+        return float(answer.replace(",", ""))
     except ValueError:
         return math.nan
 
 
-def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked:
-    number = _number(given)
+def _predicted(day: Day, question: Question, answer: str, bench: Bench) -> Marked:
+    number = _number(answer)
     measured = bench.value(question.figure)
     right = is_near(question, number, measured)
     figure = day.figures[question.figure]
@@ -84,7 +84,7 @@ def _predicted(day: Day, question: Question, given: str, bench: Bench) -> Marked
     slip = next((slip.why for slip in question.slips if not right and math.isclose(slip.value, number)), "")
     number_of = counted(measured, figure.unit)
     parts = [f"{number_of}{how}; you said {plain_number(number)}.", slip, question.why.strip()]
-    return Marked(day.number, question, given, right, " ".join(part for part in parts if part), measured)
+    return Marked(day.number, question, answer, right, " ".join(part for part in parts if part), measured)
 
 
 def is_near(question: Question, number: float, measured: float) -> bool:
@@ -104,5 +104,5 @@ def returning(days: Iterable[Day], answers: Answers, now: datetime, *, but: int)
             back = due(answers.get((day.number, question.id), ()))
             if back is not None and back <= now:
                 found.append((back, day, question))
-    found.sort(key=lambda each: (each[0], each[1].number, each[2].id))
+    found.sort(key=lambda item: (item[0], item[1].number, item[2].id))
     return [(day, question) for _, day, question in found]

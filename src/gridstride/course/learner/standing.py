@@ -65,10 +65,10 @@ def streak(times: Iterable[datetime], today: date) -> int:
 
 def answers_by_question(progress: Progress) -> Answers:
     """When each question was answered, and whether right, oldest first."""
-    found: dict[tuple[int, str], list[tuple[datetime, bool]]] = {}
+    by_question: dict[tuple[int, str], list[tuple[datetime, bool]]] = {}
     for answer in progress.answers():
-        found.setdefault((answer.day, answer.question), []).append((answer.at, answer.right))
-    return found
+        by_question.setdefault((answer.day, answer.question), []).append((answer.at, answer.right))
+    return by_question
 
 
 def due_count(days: Iterable[Day], progress: Progress, now: datetime) -> int:

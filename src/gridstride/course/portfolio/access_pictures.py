@@ -61,5 +61,5 @@ def _drawn(ladder: Ladder, kernel: KernelFile) -> Sequence[Pictured]:
     if run is None or run.stopped:
         return ()
     heaviest = lines(timed(problem, subject, run), kernel.source, kernel.filename)
-    found = touched(problem, subject, heaviest, _SEED)
-    return pictures(found, {line.number: line.code.strip() for line in heaviest})[:_PICTURED]
+    accesses = touched(problem, subject, heaviest, _SEED)
+    return pictures(accesses, {line.number: line.code.strip() for line in heaviest})[:_PICTURED]

@@ -57,7 +57,7 @@ class Record:
 
 def record(days: Sequence[Day], progress: Progress, today: date) -> Record:
     """What `progress` holds of these days."""
-    entries = tuple(each for day in days if (each := entry(day, progress)) is not None)
+    entries = tuple(known for day in days if (known := entry(day, progress)) is not None)
     return Record(entries, len(days), streak(progress.active_times(), today))
 
 
@@ -85,9 +85,9 @@ def _predictions(day: Day, answers: Iterable[AnswerRecord], passed_at: datetime)
     return {figure: number for figure, number in numbers.items() if number is not None}
 
 
-def _number(given: str) -> float | None:
+def _number(text: str) -> float | None:
     try:
-        number = float(given.replace(",", ""))
+        number = float(text.replace(",", ""))
     except ValueError:
         return None
     return number if math.isfinite(number) else None
@@ -106,14 +106,14 @@ def _measurements(day: Day, run: RunRecord, predictions: dict[str, float]) -> It
         if question is None or name not in predictions:
             yield shown
             continue
-        said = predictions[name]
-        yield Measurement(shown.name, shown.value, shown.origin, shown.modelled, plain_number(said),
-                          is_near(question, said, value))  # fmt: skip
+        prediction = predictions[name]
+        yield Measurement(shown.name, shown.value, shown.origin, shown.modelled, plain_number(prediction),
+                          is_near(question, prediction, value))  # fmt: skip
 
 
 def _origin(figure: Figure, day: Day) -> str:
     """What a figure was taken from."""
-    sources = {(each.run == LAB, bool(each.run), bool(each.record)) for each in _leaves(figure, day)}
+    sources = {(leaf.run == LAB, bool(leaf.run), bool(leaf.record)) for leaf in _leaves(figure, day)}
     if any(own for own, _, _ in sources):
         return "this kernel"
     if any(run for _, run, _ in sources):
@@ -123,7 +123,7 @@ def _origin(figure: Figure, day: Day) -> str:
 
 def _modelled(figure: Figure, day: Day) -> bool:
     """Whether a time of the performance model goes into it."""
-    return any(each.run and names(each.value) & _MODELLED for each in _leaves(figure, day))
+    return any(leaf.run and names(leaf.value) & _MODELLED for leaf in _leaves(figure, day))
 
 
 def _leaves(figure: Figure, day: Day) -> Iterable[Figure]:

@@ -75,9 +75,9 @@ class Kernel:
 
     def __call__(self, *args: Any, **named: Any) -> NoReturn:
         """A launch without a grid is refused, with how it is written."""
-        given = ", ".join([*("…" for _ in args[:1]), *(f"{name}=…" for name in named)])
+        arguments = ", ".join([*("…" for _ in args[:1]), *(f"{name}=…" for name in named)])
         raise LaunchError(
-            f"{self.name}({given}) does not say how many threads: {self.name}[{self._shape_words}]({given})"
+            f"{self.name}({arguments}) does not say how many threads: {self.name}[{self._shape_words}]({arguments})"
         )
 
     @named_only
@@ -94,19 +94,19 @@ class Kernel:
     ) -> None:
         """Launch once; `shared` is dynamic shared memory in bytes. LaunchError refuses before anything runs."""
         keep_dynamo_out()
-        wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
+        launch_shape = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         device = choose()
         bound = self._module.on(device).bound(self.name)
         if not isinstance(args, Sequence) or isinstance(args, str | bytes):
             raise LaunchError(f"{self.name}: args = {args!r} is not a tuple or list of arguments")
-        bound.launch(wanted, args, None if stream is None else as_stream(device, stream))
+        bound.launch(launch_shape, args, None if stream is None else as_stream(device, stream))
 
     def observe(
         self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
     ) -> Callable[..., Run]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
-        wanted = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
-        return lambda *args: self.bound().observe(wanted, args)
+        launch_shape = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
+        return lambda *args: self.bound().observe(launch_shape, args)
 
     def symbol(self, name: str, dtype: Any = "uint8") -> DeviceArray:
         """A `__device__` or `__constant__` variable of the unit this kernel stands in, as an array."""
@@ -127,12 +127,12 @@ class Kernel:
     def _launcher(self, key: tuple[Any, ...]) -> Callable[..., None]:
         if not isinstance(key, tuple) or len(key) not in (2, 3):
             raise LaunchError(f"{self.name}[{key!r}]: a launch is kernel[grid, block] or kernel[grid, block, shared]")
-        wanted, module, name = shape(*key), self._module, self.name
+        launch_shape, module, name = shape(*key), self._module, self.name
 
         @graph_break
         def launch(*args: Any) -> None:
             keep_dynamo_out()
-            module.on(choose()).bound(name).launch(wanted, args, None)
+            module.on(choose()).bound(name).launch(launch_shape, args, None)
 
         launch.__qualname__ = f"{name}[grid, block]"  # what Python's own messages call it
         return launch
@@ -163,27 +163,27 @@ class BoundKernel:
         layouts = [parameter.layout for parameter in parameters]
         self._converts = [field.convert for field in fields]
         self._pack = packer([field.code for field in fields], [e.offset for e in layouts], [e.size for e in layouts])
-        self._arrays = [number for number, each in enumerate(parameters) if each.pointer is not False]
+        self._arrays = [number for number, parameter in enumerate(parameters) if parameter.pointer is not False]
         self._written = [number for number in self._arrays if not parameters[number].read_only]
         self._accepted: Shape | None = None  # the last one: launches come in rows of one shape
 
-    def launch(self, wanted: Shape, args: Sequence[Any], stream: Stream | None) -> None:
+    def launch(self, shape: Shape, args: Sequence[Any], stream: Stream | None) -> None:
         """Check, convert, run; host arrays hold the result on return."""
-        values = self._checked(wanted, args)
+        values = self._checked(shape, args)
         graph = capturing(self.device)
         if graph is not None:
-            self._capture(graph, wanted, values, args, stream)
+            self._capture(graph, shape, values, args, stream)
             return
         if self._on_device(values):
-            self._start(wanted, values, stream)
+            self._start(shape, values, stream)
         else:
             with Staging(self.device, values) as staging:
-                self._start(wanted, values, stream)
+                self._start(shape, values, stream)
                 (stream or self.device).synchronize()
                 staging.copy_back()
         self._count_versions(args)
 
-    def observe(self, wanted: Shape, args: Sequence[Any]) -> Run:
+    def observe(self, shape: Shape, args: Sequence[Any]) -> Run:
         """Check, convert, run with counters; DeviceError where the device cannot count."""
         refuse_in_capture(f"{self._name}.observe", "observe it outside")
         observe = getattr(self.kernel, "observe", None)
@@ -192,15 +192,15 @@ class BoundKernel:
                 f"{self._name}.observe counts what a kernel does, which {self.device.name} cannot: run it on the "
                 'virtual GPU, with gs.use("virtual"): …'
             )
-        values = self._checked(wanted, args)
+        values = self._checked(shape, args)
         with Staging(self.device, values) as staging:
-            run: Run = observe(wanted, self._pack(*values))
+            run: Run = observe(shape, self._pack(*values))
             staging.copy_back()
         self._count_versions(args)
         return run
 
     def _capture(
-        self, graph: Capture, wanted: Shape, values: list[Any], args: Sequence[Any], stream: Stream | None
+        self, graph: Capture, shape: Shape, values: list[Any], args: Sequence[Any], stream: Stream | None
     ) -> None:
         """Have a graph take the launch down, with the arguments as they are now."""
         if stream is not None:
@@ -211,14 +211,14 @@ class BoundKernel:
                     f"{self._name}: {self.parameters[number].label} is in host memory, and gs.capture() cannot take "
                     "down what a launch copies in and out: pass gs.to_device(…), gs.pinned(…) or gs.managed(…)"
                 )
-        start = functools.partial(self._start, wanted, values, None)
+        start = functools.partial(self._start, shape, values, None)
         graph.add(start, keep=tuple(args), written=self._tensors_written(args))
 
-    def _checked(self, wanted: Shape, args: Sequence[Any]) -> list[Any]:
+    def _checked(self, shape: Shape, args: Sequence[Any]) -> list[Any]:
         """What goes into each field; a HostArgument where memory must be staged first."""
-        if wanted is not self._accepted:
-            check_shape(wanted, self._name, self.kernel, self.device)
-            self._accepted = wanted
+        if shape is not self._accepted:
+            check_shape(shape, self._name, self.kernel, self.device)
+            self._accepted = shape
         if len(args) != len(self._converts):
             raise self._wrong_count(len(args))
         return [convert(value) for convert, value in zip(self._converts, args, strict=True)]
@@ -238,10 +238,10 @@ class BoundKernel:
     def _on_device(self, values: list[Any]) -> bool:
         return not any(type(values[number]) is HostArgument for number in self._arrays)
 
-    def _start(self, wanted: Shape, values: list[Any], stream: Stream | None) -> None:
-        self.kernel.launch(wanted, self._pack(*values), stream)
+    def _start(self, shape: Shape, values: list[Any], stream: Stream | None) -> None:
+        self.kernel.launch(shape, self._pack(*values), stream)
 
-    def _wrong_count(self, given: int) -> LaunchError:
-        wanted = ", ".join(f"{parameter.type} {parameter.label}" for parameter in self.parameters)
-        takes = f"{len(self.parameters)} arguments ({wanted})" if self.parameters else "no arguments"
-        return LaunchError(f"{self._name} takes {takes}, {given} were given")
+    def _wrong_count(self, count: int) -> LaunchError:
+        signature = ", ".join(f"{parameter.type} {parameter.label}" for parameter in self.parameters)
+        takes = f"{len(self.parameters)} arguments ({signature})" if self.parameters else "no arguments"
+        return LaunchError(f"{self._name} takes {takes}, {count} were given")

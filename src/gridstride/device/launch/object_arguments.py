@@ -27,17 +27,17 @@ def object_type(spelled: str) -> type[Texture] | type[Surface] | None:
     return next((_TYPES[word] for word in _WORD.findall(spelled) if word in _TYPES), None)
 
 
-def object_convert(where: str, spelled: str, wanted: type[Texture] | type[Surface], device: Device) -> Convert:
+def object_convert(where: str, spelled: str, class_: type[Texture] | type[Surface], device: Device) -> Convert:
     """What turns a texture or surface object, or a handle that is already a number, into the handle."""
 
     def convert(value: Any) -> int:
-        if isinstance(value, wanted):
+        if isinstance(value, class_):
             return _handle(value, where, device)
         if isinstance(value, numbers.Integral):
             handle = whole(value, where, spelled)
             if 0 <= handle < 1 << 64:
                 return handle
-        raise LaunchError(f"{where} is {spelled}, a {type(value).__name__} was given: pass {_WORDS[wanted]}")
+        raise LaunchError(f"{where} is {spelled}, a {type(value).__name__} was given: pass {_WORDS[class_]}")
 
     return convert
 

@@ -19,8 +19,8 @@ def parameter_field(kernel: str, parameter: KernelParameter, device: Device) -> 
     where, layout = f"{kernel}: {parameter.label}", parameter.layout
     scalar = scalar_field(where, parameter.type, layout.type, layout.size, parameter.dtype)
     if parameter.pointer is False:
-        wanted = object_type(parameter.type) if layout.size == 8 else None
-        return Field("Q", object_convert(where, parameter.type, wanted, device)) if wanted else scalar
+        class_ = object_type(parameter.type) if layout.size == 8 else None
+        return Field("Q", object_convert(where, parameter.type, class_, device)) if class_ else scalar
     pointer = pointer_convert(where, parameter.type, parameter.dtype, parameter.read_only, device)
     if parameter.pointer:
         return Field("Q", pointer)

@@ -62,12 +62,12 @@ def parameters(
         if compiled is None:
             return tuple(_from_ptx(layout, number) for number, layout in enumerate(layouts, 1))
         triples = enumerate(zip(layouts, compiled, strict=True), 1)
-        return tuple(_from_compiler(layout, each, None, number) for number, (layout, each) in triples)
+        return tuple(_from_compiler(layout, parameter, None, number) for number, (layout, parameter) in triples)
     pairs = list(zip(layouts, signature.parameters, strict=True))
     if compiled is not None:
         return tuple(
-            _from_compiler(layout, each, known, number)
-            for number, ((layout, known), each) in enumerate(zip(pairs, compiled, strict=True), 1)
+            _from_compiler(layout, parameter, known, number)
+            for number, ((layout, known), parameter) in enumerate(zip(pairs, compiled, strict=True), 1)
         )
     types = _template_types(signature.template, arguments)
     return tuple(_from_source(layout, known, types, number) for number, (layout, known) in enumerate(pairs, 1))
@@ -120,12 +120,12 @@ def _instantiated(spelled: str, types: dict[str, str]) -> str | None:
 
 def _template_types(template: Sequence[str], arguments: str | None) -> dict[str, str]:
     """What each type parameter of a template stands for; `template` holds "typename T = float", "int N"."""
-    given = _split(arguments[1:-1]) if arguments else []
+    template_arguments = _split(arguments[1:-1]) if arguments else []
     types = {}
     for position, declared in enumerate(template):
         declaration, _, default = declared.partition("=")
         kind, _, name = declaration.strip().partition(" ")
-        value = given[position] if position < len(given) else default
+        value = template_arguments[position] if position < len(template_arguments) else default
         if kind in ("typename", "class") and value.strip():
             types[name] = value.strip()
     return types

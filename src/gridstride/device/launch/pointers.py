@@ -71,8 +71,8 @@ def pointer_convert(where: str, spelled: str, dtype: str | None, read_only: bool
             )
         if view.place != "host":
             return _device(view, where, device)
-        given = _host(view, where, spelled, read_only)
-        return view.address if given and is_mapped(device, view.address, view.nbytes) else given
+        converted = _host(view, where, spelled, read_only)
+        return view.address if converted and is_mapped(device, view.address, view.nbytes) else converted
 
     return convert
 
@@ -135,7 +135,7 @@ class Staging:
     def __init__(self, device: Device, values: list[Any]) -> None:
         self._device = device
         self._values = values
-        self._arguments = [each for each in values if type(each) is HostArgument]
+        self._arguments = [value for value in values if type(value) is HostArgument]
         self._buffers: list[int] = []
         self._shift: dict[int, int] = {}  # host address of an argument -> what to add for its device address
 
@@ -146,9 +146,9 @@ class Staging:
         except BaseException:
             self._release()
             raise
-        for number, each in enumerate(self._values):
-            if type(each) is HostArgument:
-                self._values[number] = self._address(each)
+        for number, value in enumerate(self._values):
+            if type(value) is HostArgument:
+                self._values[number] = self._address(value)
         return self
 
     def __exit__(
@@ -167,7 +167,7 @@ class Staging:
 
     def _place(self, group: Sequence[HostArgument]) -> None:
         start = group[0].address
-        end = max(each.address + each.array.nbytes for each in group)
+        end = max(argument.address + argument.array.nbytes for argument in group)
         buffer = self._allocate(start, end - start)
         self._buffers.append(buffer)
         copied: set[tuple[int, int]] = set()
@@ -194,7 +194,7 @@ class Staging:
 def _overlapping(arguments: list[HostArgument]) -> list[list[HostArgument]]:
     groups: list[list[HostArgument]] = []
     end = -1
-    for argument in sorted(arguments, key=lambda each: each.address):
+    for argument in sorted(arguments, key=lambda argument: argument.address):
         if argument.address < end:
             groups[-1].append(argument)
         else:

@@ -27,7 +27,7 @@ def dim3(value: Any, what: str) -> Dim3:
         return (_whole(value, what), 1, 1)
     if not 1 <= len(value) <= 3:
         raise LaunchError(f"{what} = {value!r} has {len(value)} dimensions, a launch has one to three")
-    x, y, z = (_whole(each, f"{what}.{axis}") for each, axis in zip((*value, 1, 1)[:3], _AXES, strict=True))
+    x, y, z = (_whole(extent, f"{what}.{axis}") for extent, axis in zip((*value, 1, 1)[:3], _AXES, strict=True))
     return (x, y, z)
 
 

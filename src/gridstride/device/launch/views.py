@@ -111,18 +111,18 @@ def _view_numpy(array: np.ndarray[Any, Any]) -> ArrayView:
 
 
 def _view_torch(tensor: Any) -> ArrayView:
-    place = tensor.device
-    on_host = place.type == "cpu"
+    device = tensor.device
+    on_host = device.type == "cpu"
     problem = None
     if tensor.layout is not sys.modules["torch"].strided:
         problem = f"is a {tensor.layout} tensor, not a dense one"
-    elif place.type not in ("cpu", "cuda"):
-        problem = f"is on {place}"
+    elif device.type not in ("cpu", "cuda"):
+        problem = f"is on {device}"
     elif tensor.is_conj() or tensor.is_neg():
         problem = "is a lazy conjugate or negative: pass .resolve_conj().resolve_neg()"
     contiguous = not problem and tensor.is_contiguous()
     return ArrayView(
-        place="host" if on_host else _spelled(place),
+        place="host" if on_host else _spelled(device),
         dtype_name=_spelled(tensor.dtype),
         address=0 if problem else tensor.data_ptr(),
         nbytes=0 if problem else tensor.numel() * tensor.element_size(),

@@ -80,8 +80,8 @@ def _several(
     stem, dot, ending = filename.rpartition(".")
     relocatable = options if isinstance(options, str) else ("-rdc=true", *options)
     modules = [
-        cuda(each, relocatable, filename=f"{stem}_{n}{dot}{ending}", include_paths=include_paths, compiler=compiler)
-        for n, each in enumerate(sources, 1)
+        cuda(source, relocatable, filename=f"{stem}_{n}{dot}{ending}", include_paths=include_paths, compiler=compiler)
+        for n, source in enumerate(sources, 1)
     ]
     return link(*modules)
 
@@ -117,8 +117,8 @@ class Module:
     def __getitem__(self, name: list[str]) -> list[Kernel]: ...
     def __getitem__(self, name: str | list[str]) -> Kernel | list[Kernel]:
         if isinstance(name, list):
-            self.on(choose()).compile_together([each for each in name if isinstance(each, str)])
-            return [self[each] for each in name]
+            self.on(choose()).compile_together([item for item in name if isinstance(item, str)])
+            return [self[item] for item in name]
         if not isinstance(name, str):
             raise TypeError(f'a kernel name must be a str, not {type(name).__name__}: module["saxpy"]')
         kernel = self._kernels.get(name)
@@ -280,8 +280,8 @@ class LoadedSource:
 
     def _in_a_namespace(self, name: str) -> Signature | None:
         """The signature of a kernel declared extern "C" in a namespace, whose PTX name does not have that."""
-        found = [each for full, each in self._source.signatures.items() if full.endswith(f"::{name}")]
-        return found[0] if len(found) == 1 else None
+        signatures = [signature for full, signature in self._source.signatures.items() if full.endswith(f"::{name}")]
+        return signatures[0] if len(signatures) == 1 else None
 
     def _overloads(self, name: str) -> list[str]:
         return sorted(lowered for lowered in self._units[None].kernels if source_name(lowered) == name)
@@ -296,7 +296,7 @@ class LoadedSource:
         if base != name and base in self._names:
             return UnknownName(f'{base} in {where} is no template: ask for module["{base}"]')
         listing = self.listing()
-        known = {each.partition("<")[0]: each for each in listing}
+        known = {full_name.partition("<")[0]: full_name for full_name in listing}
         near = difflib.get_close_matches(base, known, n=1)
         hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         return UnknownName(f"{where} has no kernel {name!r}{hint} It has: {', '.join(listing) or 'no kernels'}")
@@ -318,7 +318,9 @@ def _text(path: Path) -> str:
 
 
 def _example(signature: Signature) -> str:
-    arguments = ("16" if each.startswith(("int", "unsigned", "size_t")) else "float" for each in signature.template)
+    arguments = (
+        "16" if parameter.startswith(("int", "unsigned", "size_t")) else "float" for parameter in signature.template
+    )
     return f'module["{signature.name}<{", ".join(arguments)}>"]'
 
 

@@ -98,49 +98,49 @@ class NumbaKernel(Kernel):
         return ", ".join(f"{argument.spelled} {argument.name}" for argument in self._module.function.arguments)
 
     def _spread(self, args: Sequence[Any]) -> list[Any]:
-        wanted = self._module.function.arguments
-        if len(args) != len(wanted):
-            takes = f"{len(wanted)} arguments ({self._shown()})" if wanted else "no arguments"
+        expected = self._module.function.arguments
+        if len(args) != len(expected):
+            takes = f"{len(expected)} arguments ({self._shown()})" if expected else "no arguments"
             raise LaunchError(f"{self.name} takes {takes}, {len(args)} were given")
-        return [field for a, value in zip(wanted, args, strict=True) for field in _fields(self.name, a, value)]
+        return [field for a, value in zip(expected, args, strict=True) for field in _fields(self.name, a, value)]
 
 
-def _fields(kernel: str, wanted: NumbaArgument, value: Any) -> Iterator[Any]:
+def _fields(kernel: str, expected: NumbaArgument, value: Any) -> Iterator[Any]:
     """What an argument puts into its PTX parameters."""
-    if wanted.kind == "array":
-        yield from _array_fields(f"{kernel}: {wanted.name}", wanted, value)
-    elif wanted.kind == "complex":
-        number = _complex(f"{kernel}: {wanted.name}", wanted, value)
+    if expected.kind == "array":
+        yield from _array_fields(f"{kernel}: {expected.name}", expected, value)
+    elif expected.kind == "complex":
+        number = _complex(f"{kernel}: {expected.name}", expected, value)
         yield from (number.real, number.imag)
-    elif wanted.kind == "tuple":
-        if not isinstance(value, tuple) or len(value) != len(wanted.items):
-            raise LaunchError(f"{kernel}: {wanted.name} is {wanted.spelled}, {value!r} was given")
-        for item, each in zip(wanted.items, value, strict=True):
-            yield from _fields(kernel, item, each)
+    elif expected.kind == "tuple":
+        if not isinstance(value, tuple) or len(value) != len(expected.items):
+            raise LaunchError(f"{kernel}: {expected.name} is {expected.spelled}, {value!r} was given")
+        for item, field in zip(expected.items, value, strict=True):
+            yield from _fields(kernel, item, field)
     else:
         yield value
 
 
-def _complex(where: str, wanted: NumbaArgument, value: Any) -> complex:
+def _complex(where: str, expected: NumbaArgument, value: Any) -> complex:
     try:
         return complex(value)
     except (TypeError, ValueError):
-        raise LaunchError(f"{where} is {wanted.spelled}, a {type(value).__name__} was given") from None
+        raise LaunchError(f"{where} is {expected.spelled}, a {type(value).__name__} was given") from None
 
 
-def _array_fields(where: str, wanted: NumbaArgument, value: Any) -> Iterator[Any]:
+def _array_fields(where: str, expected: NumbaArgument, value: Any) -> Iterator[Any]:
     """meminfo, parent, size, itemsize, data, shape, strides; strides are those of the array itself."""
     shape = getattr(value, "shape", None)
     if shape is None:
-        raise LaunchError(f"{where} is {wanted.spelled}, a {type(value).__name__} was given: pass an array")
-    if len(shape) != wanted.ndim:
-        raise LaunchError(f"{where} is {wanted.spelled}, an array of {len(shape)} dimensions was given")
+        raise LaunchError(f"{where} is {expected.spelled}, a {type(value).__name__} was given: pass an array")
+    if len(shape) != expected.ndim:
+        raise LaunchError(f"{where} is {expected.spelled}, an array of {len(shape)} dimensions was given")
     itemsize, strides = _strides(value)
     data = value
-    if wanted.layout != "C" and _falls(strides) and not isinstance(value, DeviceArray):
+    if expected.layout != "C" and _falls(strides) and not isinstance(value, DeviceArray):
         data = value.T  # the same memory, in the order that it lies in
-    elif wanted.layout == "F" and wanted.ndim > 1:
-        raise LaunchError(f"{where} is {wanted.spelled} and the array is not in Fortran order: np.asfortranarray(…)")
+    elif expected.layout == "F" and expected.ndim > 1:
+        raise LaunchError(f"{where} is {expected.spelled} and the array is not in Fortran order: np.asfortranarray(…)")
     yield from (None, None, prod(shape), itemsize, data, *shape, *strides)
 
 
@@ -150,7 +150,7 @@ def _strides(value: Any) -> tuple[int, tuple[int, ...]]:
         return value.dtype.itemsize, tuple(value.strides)
     if hasattr(value, "element_size"):
         size = value.element_size()
-        return size, tuple(size * each for each in value.stride())
+        return size, tuple(size * stride for stride in value.stride())
     interface = getattr(value, "__cuda_array_interface__", {})
     itemsize = np.dtype(interface.get("typestr", "u1")).itemsize
     tight = tuple(itemsize * prod(value.shape[axis + 1 :]) for axis in range(len(value.shape)))

@@ -106,9 +106,9 @@ class TritonKernel(Kernel):
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid)(x, y, n)`."""
 
         def observed(*args: Any, **named: Any) -> Run:
-            wanted = self._shape(grid, block, shared)
-            run = super(TritonKernel, self).observe(**wanted, cooperative=cooperative, cluster=cluster)
-            return run(*self._arguments(args, named, wanted["grid"]))
+            launch_shape = self._shape(grid, block, shared)
+            run = super(TritonKernel, self).observe(**launch_shape, cooperative=cooperative, cluster=cluster)
+            return run(*self._arguments(args, named, launch_shape["grid"]))
 
         return observed
 
@@ -122,8 +122,8 @@ class TritonKernel(Kernel):
         self, grid: Any, block: Any, args: Sequence[Any], named: dict[str, Any], shared: int | None = None, **how: Any
     ) -> None:
         keep_dynamo_out()
-        wanted = self._shape(grid, block, shared)
-        super().launch(**wanted, args=self._arguments(args, named, wanted["grid"]), **how)
+        launch_shape = self._shape(grid, block, shared)
+        super().launch(**launch_shape, args=self._arguments(args, named, launch_shape["grid"]), **how)
 
     def _shape(self, grid: Any, block: Any, shared: int | None) -> dict[str, Any]:
         code = self._module.code(choose())
@@ -181,15 +181,15 @@ class TritonKernel(Kernel):
         runtime = [name for name in function.types if name not in named]
         order = runtime if len(args) <= len(runtime) else [name for name in function.names if name not in named]
         if len(args) > len(order):
-            wanted = f"{len(function.types)} arguments ({self._shown()})" if function.types else "no arguments"
-            raise LaunchError(f"{self.name} takes {wanted}, {len(args)} were given")
-        given = {**dict(zip(order, args, strict=False)), **named}
-        for name in given.keys() - function.types.keys():
-            self._check_constant(name, given[name])
-        missing = [name for name in function.types if name not in given]
+            expected = f"{len(function.types)} arguments ({self._shown()})" if function.types else "no arguments"
+            raise LaunchError(f"{self.name} takes {expected}, {len(args)} were given")
+        arguments = {**dict(zip(order, args, strict=False)), **named}
+        for name in arguments.keys() - function.types.keys():
+            self._check_constant(name, arguments[name])
+        missing = [name for name in function.types if name not in arguments]
         if missing:
             raise LaunchError(f"{self.name}: no value for {', '.join(missing)}")
-        return given
+        return arguments
 
     def _check_constant(self, name: str, value: Any) -> None:
         function = self._module.function

@@ -72,8 +72,8 @@ def _check(result: tuple[Any, ...], log: bytearray, pieces: Sequence[Piece]) -> 
     if not code:
         return result[1:]
     files = ", ".join(p.filename for p in pieces)
-    said = log.split(b"\0", 1)[0].decode(errors="replace").strip()
-    if _SYMBOLS.search(said):
-        raise LinkError(f"linking {files}: {said}")
+    output = log.split(b"\0", 1)[0].decode(errors="replace").strip()
+    if _SYMBOLS.search(output):
+        raise LinkError(f"linking {files}: {output}")
     error = failure(code, f"linking {files}")
-    raise type(error)(f"{error}\n{said}" if said else str(error))
+    raise type(error)(f"{error}\n{output}" if output else str(error))

@@ -51,9 +51,9 @@ class PhysicalGPU:
         self.captures: set[PhysicalRecording] = set()
         self._abandoned: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         driver = bindings()
-        found = physical_count()
-        if not 0 <= ordinal < found:
-            raise NoDevice(f"there is no GPU {ordinal}: the NVIDIA driver shows {found} of them to this process")
+        count = physical_count()
+        if not 0 <= ordinal < count:
+            raise NoDevice(f"there is no GPU {ordinal}: the NVIDIA driver shows {count} of them to this process")
         with self._restored_context():
             self._core = core().Device(ordinal)
             self._core.set_current()

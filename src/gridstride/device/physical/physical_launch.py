@@ -59,7 +59,9 @@ class Frame:
         self._table = (ctypes.c_void_p * max(len(parameters), 1))(
             *(base + parameter.offset for parameter in parameters)
         )
-        self._addresses = tuple(ctypes.c_void_p(ctypes.addressof(each)) for each in (self._config, self._table))
+        self._addresses = tuple(
+            ctypes.c_void_p(ctypes.addressof(structure)) for structure in (self._config, self._table)
+        )
 
     def launch(self, function: ctypes.c_void_p, shape: Shape, packed: bytes, stream: int, more: Attributes) -> int:
         """The driver's result; it has copied what lies here when it returns."""

@@ -41,8 +41,8 @@ class PhysicalImage:
     def texture(self, sampling: Sampling) -> int:
         """A new texture object."""
         with self._device.current():
-            made = bindings().cuTexObjectCreate(self._resource(), _texture(self.layout, sampling), None)
-            return int(self._device.check(made, "making a texture object"))
+            handle = bindings().cuTexObjectCreate(self._resource(), _texture(self.layout, sampling), None)
+            return int(self._device.check(handle, "making a texture object"))
 
     def surface(self) -> int:
         """A new surface object."""
@@ -75,8 +75,8 @@ class PhysicalImage:
         description.Format, description.NumChannels = _format(layout.dtype), layout.channels
         description.Flags = _array_flags(layout)
         if layout.levels > 1:
-            made = cu.cuMipmappedArrayCreate(description, layout.levels)
-            self._mipmap = self._device.check(made, f"allocating a mipmapped array of {layout}")
+            handle = cu.cuMipmappedArrayCreate(description, layout.levels)
+            self._mipmap = self._device.check(handle, f"allocating a mipmapped array of {layout}")
         else:
             self._array = self._device.check(cu.cuArray3DCreate(description), f"allocating a CUDA array of {layout}")
 

@@ -105,11 +105,11 @@ class Decisions:
 
     def __init__(self, problem: Problem, launch: Launch | None, conditions: Iterable[SizeCondition]) -> None:
         self._launch = launch
-        self._places = {f"p{place}": p.name for place, p in enumerate(problem.parameters)}
+        self._places = {f"p{position}": p.name for position, p in enumerate(problem.parameters)}
         self._known: dict[tuple[tuple[int, ...], int | None], Signature] = {}
         free = free_sizes(problem)
         of_launch = {f"{letter}{axis}" for letter in "gb" for axis in range(3)} if launch else set()
-        usable = {place for place, name in self._places.items() if name in free} | of_launch
+        usable = {position for position, name in self._places.items() if name in free} | of_launch
         self.conditions = tuple(condition for condition in conditions if condition.variables <= usable)
 
     def keep(self, numbers: Collection[int]) -> None:
@@ -119,13 +119,13 @@ class Decisions:
 
     def table(self, rows: Sequence[Sizes], multiprocessors: int | None = None) -> Array:
         """True and false, by row and condition."""
-        asked = frozenset[str]().union(*(condition.variables for condition in self.conditions))
-        values = {each: np.array([row[self._places[each]] for row in rows], np.int64)
-                  for each in asked if each in self._places}  # fmt: skip
-        if asked - values.keys():
+        variables = frozenset[str]().union(*(condition.variables for condition in self.conditions))
+        values = {variable: np.array([row[self._places[variable]] for row in rows], np.int64)
+                  for variable in variables if variable in self._places}  # fmt: skip
+        if variables - values.keys():
             values |= self._of_launch(rows, multiprocessors)
-        made = [np.broadcast_to(condition.true_of(values), len(rows)) for condition in self.conditions]
-        return np.stack(made, axis=1) if made else np.zeros((len(rows), 0), bool)
+        columns = [np.broadcast_to(condition.true_of(values), len(rows)) for condition in self.conditions]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), bool)
 
     def of(self, case: Case) -> Signature:
         """For one case."""
@@ -155,17 +155,17 @@ def branches(
     """Both sides of each place where a kernel decides by a size, what lies above the usual sizes only past it; then the
     combinations that neither these nor the usual sizes meet.
     """
-    given = tuple(conditions)
-    found: dict[tuple[str, int], Branch] = {}
-    for condition in given:
+    all_conditions = tuple(conditions)
+    unique: dict[tuple[str, int], Branch] = {}
+    for condition in all_conditions:
         for branch in _sides(problem, condition):
-            found.setdefault((branch.name, branch.first), branch)
-    return [*found.values(), *_combinations(problem, launch, given, [*found.values()])]
+            unique.setdefault((branch.name, branch.first), branch)
+    return [*unique.values(), *_combinations(problem, launch, all_conditions, [*unique.values()])]
 
 
 def _sides(problem: Problem, condition: SizeCondition) -> Iterator[Branch]:
     usual = free_sizes(problem)
-    names = {f"p{place}": p.name for place, p in enumerate(problem.parameters) if p.name in usual}
+    names = {f"p{position}": p.name for position, p in enumerate(problem.parameters) if p.name in usual}
     if condition.comparison not in ORDERS or not condition.variables <= names.keys():
         return
     about = {variable: names[variable] for variable in sorted(condition.variables)}
@@ -180,8 +180,8 @@ def _sides(problem: Problem, condition: SizeCondition) -> Iterator[Branch]:
         yield from _beside_changes(name, changes(holds, most), usual[name], most, beside)
 
 
-def _beside_changes(name: str, found: Iterable[int], usual: int, most: int, beside: Sizes) -> Iterator[Branch]:
-    for last in found:
+def _beside_changes(name: str, rows: Iterable[int], usual: int, most: int, beside: Sizes) -> Iterator[Branch]:
+    for last in rows:
         reach = max(4 * VECTOR, last // 16)
         if last >= _LEAST_BRANCH and last + VECTOR <= most:
             yield Branch(name, last + 1, min(last + reach, most), beside)
@@ -209,16 +209,16 @@ def _combinations(
         return []
     signatures = [tuple(row) for row in decisions.table(rows).tolist()]
     shares = Counter(signatures[:_USUAL])
-    seen = [each for each, many in shares.items() if many >= _COMMON * _USUAL]
+    seen = [branch for branch, many in shares.items() if many >= _COMMON * _USUAL]
     beside = [{**usual[number], **side.drawn(draw)} for side in sides for number in range(_BESIDE)]
     seen += [tuple(row) for row in decisions.table(beside).tolist()] if beside else []
-    last = max(range(len(free)), key=lambda place: [*free.values()][place])
-    found = []
+    last = max(range(len(free)), key=lambda subset: [*free.values()][subset])
+    combinations = []
     for number, signature in enumerate(_rare(signatures, seen)):
         alike = (row for row, own in zip(rows, signatures, strict=True) if own == signature)
         members = sorted(alike, key=partial(_work, problem))
-        found.append(Combination([*free][last], number, signature, tuple(members[:_MEMBERS]), decisions))
-    return found
+        combinations.append(Combination([*free][last], number, signature, tuple(members[:_MEMBERS]), decisions))
+    return combinations
 
 
 def _block_shapes(problem: Problem, launch: Launch | None) -> Iterator[SizeCondition]:
@@ -226,8 +226,8 @@ def _block_shapes(problem: Problem, launch: Launch | None) -> Iterator[SizeCondi
     for axis, expression in enumerate(launch.block if launch else ()):
         if names(expression) & set(free_sizes(problem)):
             draw = random.Random(f"{problem.name} block")
-            found = Counter(_evaluated(expression, row) for row in _of_all_sorts(draw, problem, ()))
-            for threads, _ in found.most_common(_SHAPES) if len(found) > 1 else ():
+            counts = Counter(_evaluated(expression, row) for row in _of_all_sorts(draw, problem, ()))
+            for threads, _ in counts.most_common(_SHAPES) if len(counts) > 1 else ():
                 yield SizeCondition((f"b{axis}",), "eq", "u32", (threads,))
 
 
@@ -250,10 +250,10 @@ def _telling(table: Array) -> list[int]:
 def _rare(signatures: Iterable[Signature], seen: Iterable[Signature]) -> Iterator[Signature]:
     """Those that show most ways of three conditions, or fewer, to be true and false together that were not seen."""
     left = Counter(signatures)
-    known = {way for each in set(seen) for way in _ways(each)}
-    ways = {each: _ways(each) for each in left}
+    known = {way for signature in set(seen) for way in _ways(signature)}
+    ways = {signature: _ways(signature) for signature in left}
     for _ in range(_MOST):
-        best = max(left, key=lambda each: (len(ways[each] - known), left[each]))
+        best = max(left, key=lambda signature: (len(ways[signature] - known), left[signature]))
         if not ways[best] - known:
             return
         yield best

@@ -73,7 +73,7 @@ def _vectors(problem: Problem, largest: Mapping[str, int]) -> Mapping[str, int]:
 def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
     """Cases that no kernel can know beforehand, of every class."""
     draw = random.Random(f"{problem.name} {seed}")
-    made = [
+    cases = [
         *_swept(draw, problem),
         *_elongated(draw, problem),
         *_empty(draw, problem),
@@ -86,19 +86,19 @@ def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
         *large_cases(draw, problem, AREA),
     ]
     # Odd and even seeds in turn: some kinds of data are of two sorts (`data._ZEROS`), and neighbours are of one kind.
-    seeds = (2 * draw.randrange(2**30) + number % 2 for number in range(len(made)))
-    return tuple(replace(case, seed=seed, hidden=True) for case, seed in zip(made, seeds, strict=True))
+    seeds = (2 * draw.randrange(2**30) + number % 2 for number in range(len(cases)))
+    return tuple(replace(case, seed=seed, hidden=True) for case, seed in zip(cases, seeds, strict=True))
 
 
 def drawn_cases(problem: Problem, *, seed: int, count: int) -> tuple[Case, ...]:
     """More cases of the same kinds, as many as are asked for."""
-    made: list[Case] = []
+    cases: list[Case] = []
     for more in itertools.count():
-        if len(made) >= count:
+        if len(cases) >= count:
             break
-        made += hidden_cases(problem, seed=seed + more)
+        cases += hidden_cases(problem, seed=seed + more)
     draw = random.Random(seed)
-    return ordered(draw.sample(made, count))
+    return ordered(draw.sample(cases, count))
 
 
 def unchanging(problem: Problem) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ def _swept(draw: random.Random, problem: Problem) -> Iterator[Case]:
     for values in columns.values():
         draw.shuffle(values)
     for row in itertools.zip_longest(*columns.values()):
-        given = {name: value for name, value in zip(columns, row, strict=True) if value is not None}
-        yield Case(among(draw, problem, given), "normal", 0)
+        fixed = {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        yield Case(among(draw, problem, fixed), "normal", 0)
 
 
 def _elongated(draw: random.Random, problem: Problem) -> Iterator[Case]:
@@ -212,8 +212,8 @@ def _pairs_and_powers(draw: random.Random, problem: Problem) -> Iterator[Case]:
         twos = {name: _drawn_pair(draw, limit) for name, limit in sizes.items()}
         powers = {name: 1 << draw.randint(limit.bit_length() // 2, limit.bit_length() - 1)
                   for name, limit in sizes.items()}  # fmt: skip
-        for given in (twos, powers):
-            yield Case(strided(draw, problem, given), kind, 0, once=True)
+        for table in (twos, powers):
+            yield Case(strided(draw, problem, table), kind, 0, once=True)
 
 
 def _drawn_pair(draw: random.Random, limit: int) -> int:

@@ -65,14 +65,14 @@ class Coverage:
     @property
     def missing(self) -> tuple[CaseClass, ...]:
         """Classes of which too few were seen."""
-        return tuple(each for each, seen in self.counts.items() if seen < each.at_least)
+        return tuple(case_class for case_class, seen in self.counts.items() if seen < case_class.at_least)
 
     def json(self) -> dict[str, dict[str, int]]:
         """Counts by group and name."""
-        found: dict[str, dict[str, int]] = {}
-        for each, seen in self.counts.items():
-            found.setdefault(each.group, {})[each.name] = seen
-        return found
+        counts: dict[str, dict[str, int]] = {}
+        for case_class, seen in self.counts.items():
+            counts.setdefault(case_class.group, {})[case_class.name] = seen
+        return counts
 
 
 def coverage(
@@ -84,9 +84,9 @@ def coverage(
     conditions: Iterable[SizeCondition] = (),
 ) -> Coverage:
     """What these cases have seen of what a verdict on the problem, or on a kernel launched so, must see."""
-    given = tuple(cases)
-    wanted = classes(problem, launch, float_index=float_index, conditions=conditions)
-    return Coverage({each: sum(map(each.holds, given)) for each in wanted})
+    all_cases = tuple(cases)
+    case_classes = classes(problem, launch, float_index=float_index, conditions=conditions)
+    return Coverage({case_class: sum(map(case_class.holds, all_cases)) for case_class in case_classes})
 
 
 _WIDE_OF_EVERY_KIND = 1 << 18  # elements: cases of a larger size take a second or more each
@@ -229,8 +229,8 @@ def _powers_of_two(problem: Problem) -> _Rule:
 
 
 def _sized(name: str, members: Array) -> _Rule:
-    wanted = frozenset(int(member) for member in members)
-    return lambda case: case.sizes[name] in wanted and not case.offsets
+    values = frozenset(int(member) for member in members)
+    return lambda case: case.sizes[name] in values and not case.offsets
 
 
 def _residue(branch: Branch | Combination, residue: int) -> _Rule:

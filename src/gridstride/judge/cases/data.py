@@ -30,7 +30,7 @@ def kinds(problem: Problem) -> tuple[str, ...]:
     floats = any(np.dtype(p.dtype).kind == "f" for p in problem.parameters)
     known = tuple(_FLOATS) if floats else ("normal", "equal", "spikes")
     left_out = {*problem.without, *(INFINITE if "nonfinite" in problem.without else ())}
-    general = (each for kind in known if kind not in left_out for each in _by_array(problem, kind))
+    general = (kind_name for kind in known if kind not in left_out for kind_name in _by_array(problem, kind))
     return (*general, *problem.special)
 
 
@@ -40,10 +40,10 @@ def _by_array(problem: Problem, kind: str) -> tuple[str, ...]:
     Numbers take their turn too, unless the problem has its own ones made of what is drawn.
     """
     floats = [p for p in problem.parameters if p.given and np.dtype(p.dtype).kind == "f"]
-    alone = next((prefix for prefix, each in _ALONE.items() if each == kind), "")
+    alone = next((prefix for prefix, arrays in _ALONE.items() if arrays == kind), "")
     numbers = kind == "nonfinite" and problem.arrange is None
-    places = [p.name for p in floats if p.role != "scalar" or numbers]
-    return tuple(f"{alone}{name}" for name in places) if alone and len(places) > 1 else (kind,)
+    names = [p.name for p in floats if p.role != "scalar" or numbers]
+    return tuple(f"{alone}{name}" for name in names) if alone and len(names) > 1 else (kind,)
 
 
 def general_kinds(problem: Problem) -> dict[str, str]:

@@ -19,10 +19,10 @@ def among(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> di
     return strided(draw, problem, sizes)
 
 
-def alone(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> dict[str, int]:
+def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:
     """These sizes, and next to nothing of the others."""
     rest = {name: draw.randint(1, min(3, limit)) for name, limit in free_sizes(problem).items()}
-    return strided(draw, problem, {**rest, **given})
+    return strided(draw, problem, {**rest, **sizes})
 
 
 def around(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:
@@ -39,8 +39,8 @@ def around(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:
 
 def strided(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:
     """In the problem's order, with strides as wide as their rows or wider."""
-    made = {**sizes, **{stride: sizes[width] + draw.choice(_GAPS) for stride, width in problem.strides.items()}}
-    return {name: made[name] for name in problem.largest}
+    result = {**sizes, **{stride: sizes[width] + draw.choice(_GAPS) for stride, width in problem.strides.items()}}
+    return {name: result[name] for name in problem.largest}
 
 
 def vectorisable(draw: random.Random, problem: Problem) -> dict[str, int]:
@@ -49,8 +49,8 @@ def vectorisable(draw: random.Random, problem: Problem) -> dict[str, int]:
         name: max(1, draw.randint(max(1, limit // 16), max(1, limit // 8)) * 8) if limit >= 8 else limit
         for name, limit in free_sizes(problem).items()
     }
-    made = {**sizes, **{stride: sizes[width] + 8 * draw.randint(0, 2) for stride, width in problem.strides.items()}}
-    return {name: made[name] for name in problem.largest}
+    result = {**sizes, **{stride: sizes[width] + 8 * draw.randint(0, 2) for stride, width in problem.strides.items()}}
+    return {name: result[name] for name in problem.largest}
 
 
 def one_of(draw: random.Random, members: Iterable[int]) -> int:

@@ -32,11 +32,11 @@ _DIRECTIVE = re.compile(r"^\s*(?:\.|//).*$", re.MULTILINE)
 def far_constants(ptx: str) -> tuple[int, ...]:
     """Whole numbers above 2^18 among a text's constants, and what masks of so many bits hold one less than."""
     code = _DIRECTIVE.sub("", ptx)
-    whole = {abs(int(text, 0)) for text in _INTEGER.findall(code)}
+    constants = {abs(int(text, 0)) for text in _INTEGER.findall(code)}
     floats = {abs(struct.unpack(">f", bytes.fromhex(text))[0]) for text in _FLOAT.findall(code)}
-    whole |= {int(number) for number in floats if _LEAST < number < _MOST and number == int(number)}
-    masks = {number + 1 for number in whole if number & number + 1 == 0}
-    return tuple(sorted(n for n in whole | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
+    constants |= {int(number) for number in floats if _LEAST < number < _MOST and number == int(number)}
+    masks = {number + 1 for number in constants if number & number + 1 == 0}
+    return tuple(sorted(n for n in constants | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
 
 
 def far_sizes(problem: Problem, launch: Launch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
@@ -77,7 +77,7 @@ def _ends_of_growth(problem: Problem, launch: Launch, name: str) -> Iterator[int
         stops = _first(timed, lambda value: blocks(value) == last)
         if stops > _FIRST:
             yield stops + stops // 8
-        elif last * threads >= _LEAST and not any(MULTIPROCESSORS in names(each) for each in launch.grid):
+        elif last * threads >= _LEAST and not any(MULTIPROCESSORS in names(extent) for extent in launch.grid):
             yield timed // 8  # not of one block, which takes its time, nor of a grid that is made for a loop
         if last > _BLOCK:
             yield _first(timed, lambda value: blocks(value) > _BLOCK)
@@ -96,4 +96,4 @@ def _first(most: int, holds: Callable[[int], bool]) -> int:
 
 def _elements(problem: Problem, name: str, value: int) -> int:
     sizes = {**dict.fromkeys(problem.largest, 1), name: value}
-    return sum(prod(evaluate(each, sizes) for each in p.shape) for p in problem.parameters if p.shape)
+    return sum(prod(evaluate(extent, sizes) for extent in p.shape) for p in problem.parameters if p.shape)

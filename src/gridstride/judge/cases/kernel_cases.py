@@ -49,34 +49,34 @@ def kernel_cases(
     behind others.
     """
     draw = random.Random(f"{problem.name} {seed} launch")
-    made = []
+    cases = []
     for name, tile in launch_tiles(problem, launch).items():
         for tail in (0, *TAILS):
             most = max(1, min(3, (problem.largest[name] - tail) // tile))
             size = draw.randint(1, most) * tile + tail
-            made.append(Case(among(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True))
+            cases.append(Case(among(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True))
     for name, tile in many_blocks(problem, launch).items():
         size = draw.randint(BLOCKS * tile + 1, problem.widest[name])
-        made.append(Case(alone(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True, once=True))
+        cases.append(Case(alone(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True, once=True))
     for name in crowded(problem, launch):
         most = problem.widest[name]
         for kind in CROWDED:
             if kind not in problem.without:
                 size = draw.randint(least_near(most), most)
                 one = Case(alone(draw, problem, {name: size}), kind, draw.randrange(2**31), multiprocessors=1)
-                made.append(replace(one, hidden=True, once=True))
+                cases.append(replace(one, hidden=True, once=True))
     for sizes in persistent(problem, launch):
-        made.append(Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=True))
+        cases.append(Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=True))
     for sizes in _whole_tiles(draw, problem, launch):
-        made.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
+        cases.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
     if float_index:
         far = [*_far(draw, problem), *large_cases(draw, problem, FLOAT_WIDTH)]
-        made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
-    made += far_cases(problem, launch, constants, draw)
+        cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
+    cases += far_cases(problem, launch, constants, draw)
     for branch in branches(problem, conditions, launch):
-        taken = _at_branch(draw, problem, branch)
-        made += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in taken]
-    return (*ordered(made), *(_left_over(draw, problem, launch) if keeps else ()))
+        reaching = _at_branch(draw, problem, branch)
+        cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in reaching]
+    return (*ordered(cases), *(_left_over(draw, problem, launch) if keeps else ()))
 
 
 def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[dict[str, int]]:
@@ -97,9 +97,9 @@ def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterato
         sizes = alone(draw, problem, {name: draw.randint(most - most // 8, most)})
         for order, between in _BETWEEN:
             small = [alone(draw, problem, {name: draw.randint(1, tile)}) for _ in range(between)]
-            for number, each in enumerate((sizes, *small, sizes)):
+            for number, candidate in enumerate((sizes, *small, sizes)):
                 seed, last = draw.randrange(2**31), number == between + 1
-                yield Case(each, "normal", seed, hidden=True, order=order, once=True, swapped=last)
+                yield Case(candidate, "normal", seed, hidden=True, order=order, once=True, swapped=last)
         if (least := _IN_STEP * tile) <= (most := problem.widest.get(name, 0)):
             sizes = alone(draw, problem, {name: draw.randint(least, min(most, 2 * least))})
             yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, order="in step", once=True, swapped=True)

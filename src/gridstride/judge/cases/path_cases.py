@@ -69,13 +69,13 @@ def path_cases(problem: Problem, cases: Sequence[Case], paths: Sequence[KernelPa
     made: dict[tuple[int, int], Case] = {}
     variations = [*_variations(problem)]
     for way in _ways([paths[number].outcomes for number in known]):
-        members = sorted((known[place] for place in way), key=work.__getitem__)
-        taken = frozenset(members)
+        members = sorted((known[index] for index in way), key=work.__getitem__)
+        covered = frozenset(members)
         for which, variation in enumerate(variations):
             base = members[0]
             if len(made) >= most or any((member, which) in made for member in members):
                 continue
-            if work[base] <= left and not _was_tried(cases, known, taken, variation):
+            if work[base] <= left and not _was_tried(cases, known, covered, variation):
                 left -= work[base]
                 other = variation.apply(replace(cases[base], again=False, fresh=False))
                 made[base, which] = replace(other, seed=draw.randrange(2**31), hidden=True)
@@ -87,22 +87,22 @@ def _ways(outcomes: Sequence[bytes]) -> Iterator[Array]:
 
     Runs of another build of the kernel, for another shape of block, count other bits: they agree among themselves.
     """
-    found: dict[bytes, Array] = {}
+    rows: dict[bytes, Array] = {}
     for length in sorted({len(outcome) for outcome in outcomes}):
-        runs = np.array([number for number, each in enumerate(outcomes) if len(each) == length])
+        runs = np.array([number for number, outcome in enumerate(outcomes) if len(outcome) == length])
         bits = np.unpackbits(np.array([[*outcomes[number]] for number in runs], np.uint8), axis=1)
         for column in np.unique(bits, axis=1).T:
             members = runs[column == 1]
             if 0 < len(members) < len(outcomes):
-                found.setdefault(members.tobytes(), members)
-    yield from sorted(found.values(), key=len)
+                rows.setdefault(members.tobytes(), members)
+    yield from sorted(rows.values(), key=len)
 
 
-def _was_tried(cases: Sequence[Case], known: Sequence[int], taken: frozenset[int], variation: _Variation) -> bool:
+def _was_tried(cases: Sequence[Case], known: Sequence[int], covered: frozenset[int], variation: _Variation) -> bool:
     """Whether a case of the way is so, or one of the same sizes is and went elsewhere: it is that which decides."""
-    sizes = {_launched(cases[number]) for number in taken}
+    sizes = {_launched(cases[number]) for number in covered}
     return any(variation.holds(cases[number]) for number in known
-               if number in taken or _launched(cases[number]) in sizes)  # fmt: skip
+               if number in covered or _launched(cases[number]) in sizes)  # fmt: skip
 
 
 def _launched(case: Case) -> tuple[object, ...]:

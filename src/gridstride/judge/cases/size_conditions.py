@@ -22,8 +22,8 @@ _PARAMETER = re.compile(r"\[\w+_param_(\d+)\]")
 _ENTRY = re.compile(r"\.entry[^{]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PLACE = re.compile(r"p\d{1,2}")
 _VARIABLE = re.compile(r"p\d{1,2}|[gb][0-2]")
-_OF_LAUNCH = {f"%{register}.{axis}": f"{letter}{place}" for register, letter in (("nctaid", "g"), ("ntid", "b"))
-              for place, axis in enumerate("xyz")}  # fmt: skip
+_OF_LAUNCH = {f"%{register}.{axis}": f"{letter}{number}" for register, letter in (("nctaid", "g"), ("ntid", "b"))
+              for number, axis in enumerate("xyz")}  # fmt: skip
 MOST_TOKENS = 32  # tokens of an expression: what people compare is shorter
 _MOST = 24  # conditions of a kernel that are looked at
 _LEAST_DIFFERENCE, _MOST_DIFFERENCES = 32, 4  # smaller sizes are all run, and a kernel has few others
@@ -103,17 +103,19 @@ class SizeCondition:
     def true_of(self, values: Mapping[str, Values]) -> Values:
         """Where it is true of these values of its variables, each an array of int64 of one length."""
         with np.errstate(over="ignore"):
-            sides = (_as(_value_of(each, values), self.type) for each in (self.left, self.right))
+            sides = (_as(_value_of(operand, values), self.type) for operand in (self.left, self.right))
             return np.asarray(_COMPARISONS[self.comparison](*sides), bool)
 
-    def moved(self, places: Sequence[int | None]) -> SizeCondition | None:
+    def moved(self, positions: Sequence[int | None]) -> SizeCondition | None:
         """The same by other places: `places[i]` is where argument i stands; None where it stands nowhere."""
         arguments = {variable for variable in self.variables if variable[0] == "p"}
-        if any(int(argument[1:]) >= len(places) or places[int(argument[1:])] is None for argument in arguments):
+        if any(int(argument[1:]) >= len(positions) or positions[int(argument[1:])] is None for argument in arguments):
             return None
 
         def elsewhere(expression: tuple[Token, ...]) -> tuple[Token, ...]:
-            return tuple(f"p{places[int(t[1:])]}" if isinstance(t, str) and t in arguments else t for t in expression)
+            return tuple(
+                f"p{positions[int(t[1:])]}" if isinstance(t, str) and t in arguments else t for t in expression
+            )
 
         return SizeCondition(elsewhere(self.left), self.comparison, self.type, elsewhere(self.right))
 
@@ -123,35 +125,35 @@ def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
     entry = _ENTRY.search(ptx)
     lines = _INSTRUCTION.findall(entry[1]) if entry else []
     values = _values(lines)
-    found: dict[SizeCondition, None] = {}
+    conditions: dict[SizeCondition, None] = {}
     for opcode, operands in lines:
         name, *forms = opcode.split(".")
-        if name != "setp" or len(forms) != 2 or len(found) == _MOST:
+        if name != "setp" or len(forms) != 2 or len(conditions) == _MOST:
             continue
         comparison, kind = _UNSIGNED.get(forms[0], forms[0]), forms[-1].replace("b", "u")
-        sides = [_value(each, values) for each in operands.split(", ")[1:3]]
+        sides = [_value(operand, values) for operand in operands.split(", ")[1:3]]
         if comparison in _COMPARISONS and kind in _TYPES and all(sides):
-            found[SizeCondition(sides[0], comparison, kind, sides[1])] = None
-    return tuple(each for each in (*found, *_differences(lines, values)) if each.variables)
+            conditions[SizeCondition(sides[0], comparison, kind, sides[1])] = None
+    return tuple(condition for condition in (*conditions, *_differences(lines, values)) if condition.variables)
 
 
 def _differences(lines: Sequence[tuple[str, str]], values: Mapping[str, tuple[Token, ...]]) -> Iterator[SizeCondition]:
     """Where a parameter itself is held against a number by arithmetic, `n ^ 12345` or `n - 12345`: what is 0 for one
     size alone, and may decide something, is as good as a comparison.
     """
-    found: dict[SizeCondition, None] = {}
+    conditions: dict[SizeCondition, None] = {}
     for opcode, operands in lines:
         name, kind = opcode.split(".")[0], opcode.split(".")[-1].replace("b", "u")
-        given = [_value(each, values) for each in operands.split(", ")[1:]]
-        if name not in ("xor", "sub", "add") or len(given) != 2 or kind not in _TYPES:
+        operand_tokens = [_value(operand, values) for operand in operands.split(", ")[1:]]
+        if name not in ("xor", "sub", "add") or len(operand_tokens) != 2 or kind not in _TYPES:
             continue
-        for one, other in (given, given[::-1]):
-            size = [each for each in one if not str(each).startswith("as.")]
+        for one, other in (operand_tokens, operand_tokens[::-1]):
+            size = [condition for condition in one if not str(condition).startswith("as.")]
             if len(size) == 1 and _PLACE.fullmatch(str(size[0])) and len(other) == 1 and isinstance(other[0], int):
                 number = -other[0] if name == "add" else other[0]
                 if number > _LEAST_DIFFERENCE:
-                    found[SizeCondition(one, "eq", kind, (number,))] = None
-    yield from list(found)[:_MOST_DIFFERENCES]
+                    conditions[SizeCondition(one, "eq", kind, (number,))] = None
+    yield from list(conditions)[:_MOST_DIFFERENCES]
 
 
 def changes(condition: Callable[[int], bool], most: int) -> list[int]:
@@ -159,7 +161,7 @@ def changes(condition: Callable[[int], bool], most: int) -> list[int]:
     tried = [1]
     while tried[-1] < most:
         tried.append(min(most, max(tried[-1] + 1, int(tried[-1] * _GROWTH))))
-    found = []
+    thresholds = []
     for low, high in pairwise(tried):
         before = condition(low)
         if before == condition(high):
@@ -167,8 +169,8 @@ def changes(condition: Callable[[int], bool], most: int) -> list[int]:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if condition(middle) == before else (low, middle)
-        found.append(low)
-    return found
+        thresholds.append(low)
+    return thresholds
 
 
 # -- what registers hold -----------------------------------------------------------------------------------------------
@@ -182,8 +184,8 @@ def _values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
             values.pop(target, None)
             continue
         known.add(target)
-        if made := _made(opcode.split("."), rest, values):
-            values[target] = made
+        if tokens := _made(opcode.split("."), rest, values):
+            values[target] = tokens
     return values
 
 
@@ -192,36 +194,36 @@ def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token
     name, forms = opcode[0], opcode[1:]
     kind = forms[-1].replace("b", "u") if forms else ""
     if name == "ld" and forms[:1] == ["param"] and kind in _TYPES:
-        place = _PARAMETER.match(operands)
-        return (f"p{int(place[1])}", f"as.{kind}") if place and int(place[1]) < 100 else ()
-    given = [_value(each, values) for each in operands.split(", ")]
-    if not all(given) or kind not in _TYPES:
+        parameter = _PARAMETER.match(operands)
+        return (f"p{int(parameter[1])}", f"as.{kind}") if parameter and int(parameter[1]) < 100 else ()
+    operand_tokens = [_value(operand, values) for operand in operands.split(", ")]
+    if not all(operand_tokens) or kind not in _TYPES:
         return ()
-    if name in ("mov", "cvt") and len(given) == 1:
-        return _short((*given[0], f"as.{kind}")) if len(forms) == 2 else given[0]
+    if name in ("mov", "cvt") and len(operand_tokens) == 1:
+        return _short((*operand_tokens[0], f"as.{kind}")) if len(forms) == 2 else operand_tokens[0]
     if name in ("mul", "mad"):
-        product = _product(forms, kind, given)
+        product = _product(forms, kind, operand_tokens)
         wide = "wide" in forms
         if name == "mul" or not product:
             return product
-        return _short((*product, *given[2], f"add.{kind[0]}{_WIDER[kind]}" if wide else f"add.{kind}"))
-    if name in _BINARY and len(given) == 2 and len(forms) == 1:
-        return _short((*given[0], *given[1], f"{name}.{kind}"))
-    if name in _UNARY and len(given) == 1 and len(forms) == 1:
-        return _short((*given[0], f"{name}.{kind}"))
+        return _short((*product, *operand_tokens[2], f"add.{kind[0]}{_WIDER[kind]}" if wide else f"add.{kind}"))
+    if name in _BINARY and len(operand_tokens) == 2 and len(forms) == 1:
+        return _short((*operand_tokens[0], *operand_tokens[1], f"{name}.{kind}"))
+    if name in _UNARY and len(operand_tokens) == 1 and len(forms) == 1:
+        return _short((*operand_tokens[0], f"{name}.{kind}"))
     return ()
 
 
-def _product(forms: Sequence[str], kind: str, given: Sequence[tuple[Token, ...]]) -> tuple[Token, ...]:
+def _product(forms: Sequence[str], kind: str, factors: Sequence[tuple[Token, ...]]) -> tuple[Token, ...]:
     """A register's worth of a product: its low half, its high one, or all of it in a register twice as wide."""
-    one, other = given[0], given[1]
+    one, other = factors[0], factors[1]
     if "wide" in forms:
         wide = f"mul.{kind[0]}{_WIDER[kind]}" if kind in _WIDER else ""
         return _short((*one, f"as.{kind}", *other, f"as.{kind}", wide)) if wide else ()
     if "hi" not in forms:
         return _short((*one, *other, f"mul.{kind}"))
     if kind in _WIDER:
-        product = _product(["wide"], kind, given)
+        product = _product(["wide"], kind, factors)
         return _short((*product, int(kind[1:]), f"shr.{kind[0]}{_WIDER[kind]}")) if product else ()
     return _short((*one, *other, f"hi.{kind}"))
 
@@ -255,16 +257,16 @@ def _is_expression(tokens: tuple[Token, ...]) -> bool:
 
 def _value_of(expression: tuple[Token, ...], values: Mapping[str, Values]) -> Values:
     stack: list[Values] = []
-    for each in expression:
-        if isinstance(each, int):
-            stack.append(np.array([_wrapped(each)], np.int64))
-        elif each in values:
-            stack.append(values[each])
+    for token in expression:
+        if isinstance(token, int):
+            stack.append(np.array([_wrapped(token)], np.int64))
+        elif token in values:
+            stack.append(values[token])
         else:
-            name, kind = each.split(".")
+            name, kind = token.split(".")
             right = _as(stack.pop(), kind)
-            made = _UNARY[name](right) if name in _UNARY else _BINARY[name](_as(stack.pop(), kind), right)
-            stack.append(_as(made.view(np.int64), kind).view(np.int64))
+            result = _UNARY[name](right) if name in _UNARY else _BINARY[name](_as(stack.pop(), kind), right)
+            stack.append(_as(result.view(np.int64), kind).view(np.int64))
     return stack[0]
 
 
@@ -282,18 +284,18 @@ def _high(a: Values, b: Values) -> Values:
     low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
     crossed = (one >> high) * (other & low) + (((one & low) * (other & low)) >> high)
     middle = (one & low) * (other >> high) + (crossed & low)
-    made: Values = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
+    result: Values = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
     if a.dtype == np.uint64:
-        return made
-    signed: Values = made.view(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+        return result
+    signed: Values = result.view(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
     return signed
 
 
 def _quotient(a: Values, b: Values) -> Values:
     """Rounded towards zero; 0 where it divides by nothing."""
     divisor = np.where(b == 0, 1, b).astype(a.dtype)
-    whole = np.abs(a) // np.abs(divisor) if a.dtype == np.int64 else a // divisor
-    signed = np.where((a < 0) != (divisor < 0), -whole, whole) if a.dtype == np.int64 else whole
+    quotient = np.abs(a) // np.abs(divisor) if a.dtype == np.int64 else a // divisor
+    signed = np.where((a < 0) != (divisor < 0), -quotient, quotient) if a.dtype == np.int64 else quotient
     return np.where(b == 0, 0, signed).astype(a.dtype)
 
 

@@ -43,21 +43,21 @@ def size_classes(limit: int, tiles: Iterable[int]) -> dict[str, Array]:
     Those of residues hold a whole warp besides where `limit` allows: a tail shows behind something whole.
     """
     n = np.arange(1, limit + 1)
-    found = {"1": n == 1, "2 to 7": (n >= 2) & (n < 8), f"8 to {WARP - 1}": (n >= 8) & (n < WARP)}
+    classes = {"1": n == 1, "2 to 7": (n >= 2) & (n < 8), f"8 to {WARP - 1}": (n >= 8) & (n < WARP)}
     bulk = n > min(WARP, limit // 4)
     for residue in range(8):
-        found[f"{residue} mod 8"] = (n % 8 == residue) & bulk
+        classes[f"{residue} mod 8"] = (n % 8 == residue) & bulk
     for period in (16, 32, 64, LONGEST_PERIOD):
-        found[f"{period // 2} mod {period}"] = (n % period == period // 2) & bulk
+        classes[f"{period // 2} mod {period}"] = (n % period == period // 2) & bulk
     period = next((p for p in (LONGEST_PERIOD, 64, WARP) if 2 * p <= limit), 0)
     if period:
-        found[f"0 mod {period}"] = n % period == 0
+        classes[f"0 mod {period}"] = n % period == 0
         for tail in TAILS:
-            found[f"{tail} mod {period}"] = (n % period == tail % period) & (n > period // 2)
+            classes[f"{tail} mod {period}"] = (n % period == tail % period) & (n > period // 2)
     for shift, what in ((-1, "one below a tile"), (0, "a tile"), (1, "one above a tile")):
-        found[what] = np.isin(n, [tile + shift for tile in tiles])
-    found["the largest quarter"] = n > 3 * limit // 4
-    return {name: n[which] for name, which in found.items() if which.any()}
+        classes[what] = np.isin(n, [tile + shift for tile in tiles])
+    classes["the largest quarter"] = n > 3 * limit // 4
+    return {name: n[which] for name, which in classes.items() if which.any()}
 
 
 def small_classes(limit: int) -> dict[str, Array]:
@@ -103,13 +103,13 @@ def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
     """By size, how many elements the launch covers with one block more; sizes that the grid does not hang on are left
     out, and so are those whose tile is 1 or beyond the largest size.
     """
-    asked = frozenset[str]().union(*map(names, launch.grid))
-    found = {}
+    variables = frozenset[str]().union(*map(names, launch.grid))
+    tiles = {}
     for name, limit in free_sizes(problem).items():
-        tile = _step(problem, launch, name, limit) if name in asked else 0
+        tile = _step(problem, launch, name, limit) if name in variables else 0
         if 1 < tile < limit:
-            found[name] = tile
-    return found
+            tiles[name] = tile
+    return tiles
 
 
 def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
@@ -133,26 +133,26 @@ def crowded(problem: Problem, launch: Launch) -> list[str]:
     float, then goes as far as it can. A grid that no size is in is the same on every chip.
     """
     fixed = not frozenset[str]().union(*map(names, launch.grid)) & {*problem.sizes, MULTIPROCESSORS}
-    found = []
+    crowded_sizes = []
     for name, most in problem.widest.items():
         usual, alone = (_share(problem, launch, {**problem.largest, name: most}, many) for many in (_SMS, 1))
         if (fixed or alone > usual) and _share(problem, launch, problem.timed, _SMS) > usual:
-            found.append(name)
-    return found
+            crowded_sizes.append(name)
+    return crowded_sizes
 
 
 def persistent(problem: Problem, launch: Launch) -> list[dict[str, int]]:
     """Sizes with each one that goes far, alone, near its largest, and so much of another that blocks of a grid for one
     multiprocessor take several turns: what one leaves for the next lies in the buffers of long rows, too.
     """
-    found = []
+    rows = []
     for (wide, most), (other, limit) in itertools.product(problem.widest.items(), free_sizes(problem).items()):
         rest = {**dict.fromkeys(problem.largest, 1), wide: most}
         turns = _turns(problem, launch, rest, other, limit) if wide != other else 0
         if turns and turns * most <= MOST_OF_SEVERAL_TURNS:
-            found.append({name: {**rest, other: turns}.get(name, 0) for name in problem.largest})
+            rows.append({name: {**rest, other: turns}.get(name, 0) for name in problem.largest})
     strided = problem.strides.items()
-    return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in found]
+    return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in rows]
 
 
 def _turns(problem: Problem, launch: Launch, sizes: Mapping[str, int], name: str, limit: int) -> int:

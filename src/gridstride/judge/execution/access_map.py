@@ -64,18 +64,18 @@ class WarpAccess:
 
     def banks(self) -> dict[int, tuple[int, ...]]:
         """The lanes that go to each bank, by the first word that each wants."""
-        found: dict[int, list[int]] = {}
+        words_by_bank: dict[int, list[int]] = {}
         for lane, address in enumerate(self.addresses):
             if address is not None:
-                found.setdefault(address // _WORD % _BANKS, []).append(lane)
-        return {bank: tuple(lanes) for bank, lanes in sorted(found.items())}
+                words_by_bank.setdefault(address // _WORD % _BANKS, []).append(lane)
+        return {bank: tuple(lanes) for bank, lanes in sorted(words_by_bank.items())}
 
     def _banks(self, addresses: Iterable[int | None]) -> dict[int, set[int]]:
-        found: dict[int, set[int]] = {}
+        words_by_bank: dict[int, set[int]] = {}
         for address in addresses:
             for byte in range(address, address + self.bytes, _WORD) if address is not None else ():
-                found.setdefault(byte // _WORD % _BANKS, set()).add(byte // _WORD)
-        return found
+                words_by_bank.setdefault(byte // _WORD % _BANKS, set()).add(byte // _WORD)
+        return words_by_bank
 
 
 def accesses(
@@ -93,10 +93,10 @@ def accesses(
 
 
 def _accesses(
-    runnable: Runnable, signature: Signature, case: Case, inputs: Values, wanted: set[int]
+    runnable: Runnable, signature: Signature, case: Case, inputs: Values, lines: set[int]
 ) -> tuple[WarpAccess, ...]:
     kernel: Any = runnable.kernel.bound().kernel
-    probes = AccessProbes(kernel.module.parsed, kernel.name, runnable.shape(case.sizes).grid, wanted)
+    probes = AccessProbes(kernel.module.parsed, kernel.name, runnable.shape(case.sizes).grid, lines)
     if not probes.sites:
         return ()
     probed = probe.build(runnable, lambda site: site.number in probes.numbers, probes.size, probes.code)
@@ -116,8 +116,8 @@ class AccessProbes:
     lines, or on all where there are none.
     """
 
-    def __init__(self, parsed: Module, kernel: str, grid: Dim3, wanted: Collection[int] | None) -> None:
-        known = [site for site in probe.sites(parsed, kernel) if wanted is None or site.line in wanted]
+    def __init__(self, parsed: Module, kernel: str, grid: Dim3, lines: Collection[int] | None) -> None:
+        known = [site for site in probe.sites(parsed, kernel) if lines is None or site.line in lines]
         self.sites = known[:_MOST_SITES]
         self.numbers = {site.number: index for index, site in enumerate(self.sites)}
         self.size = max(1, len(self.sites)) * _LANES * 8
@@ -131,14 +131,14 @@ class AccessProbes:
     def read(self, variable: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> tuple[WarpAccess, ...]:
         """What the variable says after the launch; `arrays` have names, addresses and bytes."""
         seen = variable.view(np.uint64)
-        found = [_access(site, seen[32 * i : 32 * i + 32], arrays) for i, site in enumerate(self.sites)]
-        return tuple(access for access in found if access is not None)
+        accesses = [_access(site, seen[32 * i : 32 * i + 32], arrays) for i, site in enumerate(self.sites)]
+        return tuple(access for access in accesses if access is not None)
 
 
 def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> WarpAccess | None:
     """The record of one site, zero where a lane never came; addresses are kept with one added."""
-    raw = [int(each) - 1 for each in seen]
-    touched = [each for each in raw if each >= 0]
+    raw = [int(number) - 1 for number in seen]
+    touched = [address for address in raw if address >= 0]
     if not touched or site.line is None:
         return None
     name, start, space = "", 0, site.space
@@ -152,7 +152,7 @@ def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple
     elif not name:
         start = min(touched) // _LINE * _LINE
     return WarpAccess(site.line, space, site.bytes, site.writes, name,
-                  tuple(each - start if each >= 0 else None for each in raw))  # fmt: skip
+                  tuple(address - start if address >= 0 else None for address in raw))  # fmt: skip
 
 
 def _code(index: int, block: int) -> str:

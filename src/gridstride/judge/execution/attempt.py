@@ -107,7 +107,7 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
     sanitized = watchable
     memory: list[Buffers] = []
     order: Order | None = None
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     path = UNKNOWN_PATH
     try:
         kernel = kernel.renewed() if case.fresh else kernel
@@ -123,21 +123,21 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
                     seen = kernel.observe(case, buffers.arguments, order)
                 if seen is not None:
                     path = path if path.outcomes else _path(kernel, seen)
-                    found, sanitized = translated(seen.findings, buffers), seen.model.instructions < _SHORT
+                    findings, sanitized = translated(seen.findings, buffers), seen.model.instructions < _SHORT
             else:
                 kernel.run(case, buffers.arguments, order)
-            found = found or _touched(buffers)
-            if found:
+            findings = findings or _touched(buffers)
+            if findings:
                 break
             results.append(buffers.results())
     except _REFUSALS as error:
-        found = _refused(error)
-    if found and order is not None:
+        findings = _refused(error)
+    if findings and order is not None:
         if not results and (usual := _in_turn(kernel, signature, case, inputs)):
             return Attempt(usual)
         # Of two runs on an input the one in turn was the first, and found nothing, or has just been made.
-        found = _in_order(found, order, alone=not results or len(results) % 2 == 1)
-    return Attempt(found, tuple(results), path)
+        findings = _in_order(findings, order, alone=not results or len(results) % 2 == 1)
+    return Attempt(findings, tuple(results), path)
 
 
 def _far(signature: Signature, case: Case) -> bool:
@@ -181,7 +181,7 @@ def observed(kernel: Launchable, signature: Signature, case: Case, inputs: Value
         buffers = Buffers.of_case(kernel.device, signature, case, inputs)
         buffers.fill(0)
         run = kernel.observe(case, buffers.arguments, "any")
-        if any(found.kind == "race" for found in run.findings):
+        if any(finding.kind == "race" for finding in run.findings):
             # On several cores a store of the value that is there already may be taken for a race: it is not there yet.
             buffers.fill(0)
             run = kernel.observe(case, buffers.arguments)
@@ -206,33 +206,33 @@ def translated(findings: Iterable[Any], buffers: Buffers | None = None) -> tuple
     without saying where something else was found: arguments that are swapped, most often.
     """
     kept: dict[tuple[str, int | None], Finding] = {}
-    for found in findings:
-        place = {"block": found.block, "thread": found.thread} if found.thread is not None else None
-        message = _of_an_output(found, buffers) if buffers else found.message
-        kind = found.kind
+    for finding in findings:
+        thread_words = {"block": finding.block, "thread": finding.thread} if finding.thread is not None else None
+        message = _of_an_output(finding, buffers) if buffers else finding.message
+        kind = finding.kind
         if buffers and kind == "read_only_write":
-            kind, message = "input_changed", _of_an_input(found, buffers)
-        kept.setdefault((kind, found.line), Finding(kind, message, found.line, place))
-    causes = tuple(found for found in kept.values() if found.kind != "input_changed")
+            kind, message = "input_changed", _of_an_input(finding, buffers)
+        kept.setdefault((kind, finding.line), Finding(kind, message, finding.line, thread_words))
+    causes = tuple(finding for finding in kept.values() if finding.kind != "input_changed")
     return causes or tuple(kept.values())
 
 
-def _of_an_output(found: Any, buffers: Buffers) -> str:
+def _of_an_output(values: Any, buffers: Buffers) -> str:
     """The message; of what is read before it is written and is an output, with what the problem has there: it is read
     by mistake, or because the kernel takes it for an input.
     """
-    message = str(found.message)
-    output = buffers.output_at(found.address) if found.kind == "uninitialised_read" and found.address else None
+    message = str(values.message)
+    output = buffers.output_at(values.address) if values.kind == "uninitialised_read" and values.address else None
     if output is None:
         return message
     what = f". It is {output}, an output of the problem, which holds nothing before the kernel has written it. "
     return message.replace(UNFILLED, what + _in_order_of(buffers))
 
 
-def _of_an_input(found: Any, buffers: Buffers) -> str:
+def _of_an_input(values: Any, buffers: Buffers) -> str:
     """The message of a store to an input, whatever it holds in the end."""
-    name = buffers.input_at(found.address)
-    did, _, _ = str(found.message).partition(", which this launch")
+    name = buffers.input_at(values.address)
+    did, _, _ = str(values.message).partition(", which this launch")
     rule = "An input may not be written, not even to put it back"
     return f"the kernel wrote to its input {name}: {did}. {rule}. {_in_order_of(buffers)}"
 
@@ -248,10 +248,10 @@ def without_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _touched(buffers: Buffers) -> tuple[Finding, ...]:
     order = _in_order_of(buffers)
-    found = [
+    findings = [
         Finding("input_changed", f"the kernel wrote to its input {name}. {order}") for name in buffers.changed_inputs()
     ]
     for name, distance in buffers.broken_guards():
         where = f"{-distance} bytes before {name}" if distance < 0 else f"{distance} bytes past the end of {name}"
-        found.append(Finding("out_of_bounds", f"the kernel wrote {where}"))
-    return tuple(found)
+        findings.append(Finding("out_of_bounds", f"the kernel wrote {where}"))
+    return tuple(findings)

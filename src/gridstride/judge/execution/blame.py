@@ -95,8 +95,8 @@ class _Watch:
             return None
         record = seen[_HEADER:].view(np.uint32).reshape(_MOST, -1)[(writes - 1) % _MOST]
         site, block, thread = (int(value) for value in record[:3])
-        places = _unfolded(block, self.shape.grid), _unfolded(thread, self.shape.block)
-        return Writer(self._lines.get(site), *places, writes - 1)
+        coordinates = _unfolded(block, self.shape.grid), _unfolded(thread, self.shape.block)
+        return Writer(self._lines.get(site), *coordinates, writes - 1)
 
 
 def _somebody(watch: _Watch, element: int, shape: tuple[int, ...]) -> Blame | None:
@@ -148,13 +148,13 @@ def _next(watch: _Watch, near: int, writer: Writer) -> tuple[str, dict[str, Dim3
     at, thread = divmod(numbers[1] + 1, block[0])
     if at >= grid[0]:
         return f"the next would be block {at}, and the grid has only blocks 0 to {grid[0] - 1}", None
-    place: dict[str, Dim3] = {"block": (at, 0, 0), "thread": (thread, 0, 0)}
-    return f"the next, thread {thread} of block {at}, should have written but did not", place
+    thread_at: dict[str, Dim3] = {"block": (at, 0, 0), "thread": (thread, 0, 0)}
+    return f"the next, thread {thread} of block {at}, should have written but did not", thread_at
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> str:
-    place = [int(i) for i in np.unravel_index(flat, shape)]
-    return str(place[0]) if len(place) == 1 else f"({', '.join(map(str, place))})"
+    indices = [int(i) for i in np.unravel_index(flat, shape)]
+    return str(indices[0]) if len(indices) == 1 else f"({', '.join(map(str, indices))})"
 
 
 def _overlooked(runnable: Runnable) -> bool:

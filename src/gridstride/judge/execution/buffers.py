@@ -126,16 +126,16 @@ class Buffers:
                 part = min(source.nbytes, array.nbytes - start)
                 self._device.copy_within(array.address + start, source.address, part)
 
-    def part(self, name: str, place: tuple[slice, ...]) -> Array:
+    def part(self, name: str, slices: tuple[slice, ...]) -> Array:
         """A piece of what the kernel left in an array; only it is read where it lies in one go."""
         array = next(b.array for b in self._buffers if b.parameter.name == name)
-        if not place or place[0] == slice(None) or place[0].start is None:
-            return array.numpy()[place]
-        rows = place[0]
+        if not slices or slices[0] == slice(None) or slices[0].start is None:
+            return array.numpy()[slices]
+        rows = slices[0]
         row = array.nbytes // max(array.shape[0], 1)
         host = np.empty((rows.stop - rows.start, *array.shape[1:]), array.dtype)
         self._device.copy_out(host, array.address + rows.start * row)
-        return host[(slice(None), *place[1:])]
+        return host[(slice(None), *slices[1:])]
 
     def results(self) -> dict[str, Array]:
         """What the kernel left in each array that it may write."""
@@ -214,8 +214,8 @@ def poisoned(values: Array, run: int) -> Array:
     """Which elements hold the poison of run 0 or 1."""
     size = values.dtype.itemsize
     raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(*values.shape, size)
-    found: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
-    return found
+    poisoned_elements: Array = (raw == _poison(values.dtype, size, run)).all(axis=-1)
+    return poisoned_elements
 
 
 def _poison(dtype: np.dtype[Any], nbytes: int, run: int) -> Array:
@@ -231,9 +231,9 @@ def _allocate(device: Device, parameter: Parameter, shape: tuple[int, ...], offs
     if isinstance(device, VirtualGPU):
         memory = _Allocation(device, nbytes, lead)
         return _Buffer(parameter, memory, DeviceArray(device, memory.address, shape, dtype, owner=memory), 0)
-    whole = empty(nbytes + lead + 2 * guard, np.uint8, device=device)
-    array = DeviceArray(device, whole.address + guard + lead, shape, dtype, owner=whole)
-    return _Buffer(parameter, whole, array, guard)
+    allocation = empty(nbytes + lead + 2 * guard, np.uint8, device=device)
+    array = DeviceArray(device, allocation.address + guard + lead, shape, dtype, owner=allocation)
+    return _Buffer(parameter, allocation, array, guard)
 
 
 class _Allocation:

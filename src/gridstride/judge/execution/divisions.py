@@ -36,7 +36,7 @@ def divisions(ptx: str) -> tuple[Division, ...]:
     own: str | None = None
     at: int | None = None
     count: dict[int, int] = {}
-    found: dict[int, dict[str, int]] = {}
+    by_line: dict[int, dict[str, int]] = {}
     for text in ptx.splitlines():
         if location := _LOC.match(text):
             own = own or location[1]
@@ -45,7 +45,7 @@ def divisions(ptx: str) -> tuple[Division, ...]:
             count[at] = count.get(at, 0) + 1
             for pattern, kind, takes in _KINDS:
                 if pattern.match(instruction[1]):
-                    kinds = found.setdefault(at, {})
+                    kinds = by_line.setdefault(at, {})
                     kinds[kind] = kinds.get(kind, 0) + takes
-    dearest = {line: max(kinds, key=lambda kind: kinds[kind]) for line, kinds in found.items()}
-    return tuple(Division(line, kind, found[line][kind], count[line]) for line, kind in sorted(dearest.items()))
+    dearest = {line: max(kinds, key=lambda kind: kinds[kind]) for line, kinds in by_line.items()}
+    return tuple(Division(line, kind, by_line[line][kind], count[line]) for line, kind in sorted(dearest.items()))

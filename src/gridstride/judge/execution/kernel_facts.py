@@ -50,7 +50,7 @@ class KernelFacts:
         *,
         warnings: tuple[Diagnostic, ...] = (),
         notes: tuple[str, ...] = (),
-        places: Sequence[int | None] | None = None,
+        positions: Sequence[int | None] | None = None,
     ) -> KernelFacts:
         """Those of a module's text, with what its compiler said and what was assumed.
 
@@ -59,8 +59,8 @@ class KernelFacts:
         """
         float_index = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
         conditions = size_conditions(ptx)
-        if places is not None:
-            conditions = tuple(own for condition in conditions if (own := condition.moved(places)))
+        if positions is not None:
+            conditions = tuple(own for condition in conditions if (own := condition.moved(positions)))
         atomics, narrow = bool(_ATOMIC.search(ptx)), bool(_NARROW.search(ptx))
         return KernelFacts(
             float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,

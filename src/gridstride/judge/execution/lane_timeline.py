@@ -67,25 +67,25 @@ class Row:
 
 def rows(way: Sequence[Step]) -> list[Row]:
     """A row for each time that the lanes change."""
-    found: list[Row] = []
+    result: list[Row] = []
     for step in way:
         row = Row(frozenset(step.stretch.lines), step.stretch.instructions, step.lanes)
-        if found and found[-1].lanes == row.lanes:
-            last = found.pop()
+        if result and result[-1].lanes == row.lanes:
+            last = result.pop()
             row = Row(last.lines | row.lines, last.instructions + row.instructions, row.lanes)
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def spans(lines: Iterable[int]) -> str:
     """Line numbers in few words: those next to each other, or with one between them, as a span."""
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for line in sorted(lines):
-        if found and line - found[-1][1] <= 2:
-            found[-1][1] = line
+        if runs and line - runs[-1][1] <= 2:
+            runs[-1][1] = line
         else:
-            found.append([line, line])
-    return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in found)
+            runs.append([line, line])
+    return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in runs)
 
 
 def way_of_a_warp(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
@@ -122,8 +122,8 @@ def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) 
 def read(variable: np.ndarray[Any, Any], known: Sequence[Stretch]) -> tuple[Step, ...]:
     """What the variable of the probes says after the launch."""
     count, *entries = variable.view(np.uint64).tolist()
-    taken = entries[: min(count, MOST_STEPS)]
-    return tuple(Step(known[entry & 0xFFFFFFFF], entry >> 32) for entry in taken)
+    steps = entries[: min(count, MOST_STEPS)]
+    return tuple(Step(known[entry & 0xFFFFFFFF], entry >> 32) for entry in steps)
 
 
 def stretches(function: Function) -> tuple[Stretch, ...]:
@@ -131,12 +131,12 @@ def stretches(function: Function) -> tuple[Stretch, ...]:
     others: compilers put a leftover of an early line anywhere.
     """
     seen: set[int] = set()
-    found = []
+    result = []
     for block in _blocks(function):
         lines = {ins.loc.line for ins in block if ins.loc and ins.loc.line}
-        found.append(Stretch(block[0].ptx_line, tuple(sorted(lines - seen or lines)), len(block)))
+        result.append(Stretch(block[0].ptx_line, tuple(sorted(lines - seen or lines)), len(block)))
         seen |= lines
-    return tuple(found)
+    return tuple(result)
 
 
 def _blocks(function: Function) -> Iterator[list[Instruction]]:

@@ -39,11 +39,11 @@ def too_large_a_heap(run: Any, grid: tuple[int, ...], gpu: DeviceProperties) -> 
     if use is None or not 0 < use.allocations <= math.prod(run.grid) * math.prod(run.block):
         return ()
     resident = chip(run.chip).resident_blocks(math.prod(run.block), run.shared, run.occupancy.registers)
-    each, together = use.asked / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
-    if each * together <= HEAP:
+    per_block, blocks = use.asked / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
+    if per_block * blocks <= HEAP:
         return ()
     message = (
-        f"malloc: a block asks for {each:,.0f} bytes, and at the timed size {together:,} blocks are on the GPU at a "
+        f"malloc: a block asks for {per_block:,.0f} bytes, and at the timed size {blocks:,} blocks are on the GPU at a "
         f"time: that is more than the {HEAP:,} bytes of the device heap (cudaLimitMallocHeapSize), and malloc gives "
         "null to the rest: take shared memory, an array of the thread's own, or fewer blocks"
     )

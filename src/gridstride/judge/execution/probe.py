@@ -47,18 +47,18 @@ class Site:
 def sites(module: Module, entry: str) -> list[Site]:
     """The plain accesses to global, shared and generic memory that a kernel and what it calls make."""
     functions = [f for f in module.functions.values() if f.defined and (f.kind != "entry" or f.name == entry)]
-    found: list[Site] = []
+    result: list[Site] = []
     for function in functions:
         own = _own_file(function)
-        place: tuple[str, int | None] = ("", None)
+        location: tuple[str, int | None] = ("", None)
         for ins in function.instructions:
             space = _space(ins)
-            place = _place(module, ins, own) or place
+            location = _place(module, ins, own) or location
             if ins.opcode in _ACCESSES and space is not None and _address(ins) is not None:
-                file, line = place
+                file, line = location
                 writes = ins.opcode in ("st", "atom", "red")
-                found.append(Site(len(found), ins, space, _bytes(ins), file, line, writes))
-    return found
+                result.append(Site(len(result), ins, space, _bytes(ins), file, line, writes))
+    return result
 
 
 def overlooked(text: str, module: Module, entry: str) -> bool:
@@ -94,7 +94,7 @@ def probed(
     """
     lines = text.splitlines()
     functions = {id(i): f for f in module.functions.values() for i in f.instructions}
-    for site in sorted(chosen, key=lambda each: -each.instruction.ptx_line):
+    for site in sorted(chosen, key=lambda site: -site.instruction.ptx_line):
         number = site.instruction.ptx_line - 1  # from the last one on, so that those before keep their place
         if not _alone(lines, site.instruction):
             continue
@@ -115,28 +115,28 @@ class Probed:
         shape = runnable.shape(case.sizes, case.multiprocessors)
         with use(runnable.device):
             self.variable.copy_from(start)
-            together = runnable.launch.together
+            cooperative = runnable.launch.together
             self.kernel.launch(
-                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **together
+                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **cooperative
             )
             runnable.device.synchronize()
             return self.variable.numpy()
 
 
-def build(runnable: Runnable, wanted: Callable[[Site], bool], size: int, code: Callable[[Site], str]) -> Probed | None:
+def build(runnable: Runnable, selects: Callable[[Site], bool], size: int, code: Callable[[Site], str]) -> Probed | None:
     """A virtual GPU's kernel with probes; None where it has no single PTX text, or no site that is wanted."""
     with use(runnable.device):
         kernel: Any = runnable.kernel.bound().kernel
         if len(kernel.module.pieces) != 1:
             return None
         text, parsed = kernel.module.pieces[0].ptx, kernel.module.parsed
-        chosen = [site for site in sites(parsed, kernel.name) if wanted(site)]
+        chosen = [site for site in sites(parsed, kernel.name) if selects(site)]
         if not chosen:
             return None
         module = ptx(probed(text, parsed, kernel.name, chosen, size, code), filename="<probed>")
-        found = module[runnable.kernel.name if runnable.kernel.name in module.kernels else kernel.name]
-        around = getattr(runnable.kernel, "around", None)  # of a kernel whose parameters are more than the problem's
-        return Probed(around(found) if around else found, found.symbol(VARIABLE))
+        instrumented = module[runnable.kernel.name if runnable.kernel.name in module.kernels else kernel.name]
+        wrapper = getattr(runnable.kernel, "around", None)  # of a kernel whose parameters are more than the problem's
+        return Probed(wrapper(instrumented) if wrapper else instrumented, instrumented.symbol(VARIABLE))
 
 
 def _wrapped(site: Site, function: Function, line: str, code: str) -> str:
@@ -200,8 +200,8 @@ def _space(ins: Instruction) -> str | None:
 def _bytes(ins: Instruction) -> int:
     last = ins.types[-1] if ins.types else "b32"
     digits = re.sub(r"\D.*", "", last[1:]) or "32"
-    each = _BITS.get(last, 4 if last.endswith("x2") else int(digits) // 8)
-    return each * ins.vector
+    element = _BITS.get(last, 4 if last.endswith("x2") else int(digits) // 8)
+    return element * ins.vector
 
 
 def _own_file(function: Function) -> int | None:
@@ -214,5 +214,5 @@ def _place(module: Module, ins: Instruction, own: int | None) -> tuple[str, int 
     """
     if ins.loc is None:
         return "", None
-    at = next((each for each in ins.loc.chain if each.file == own), ins.loc.outermost)
+    at = next((frame for frame in ins.loc.chain if frame.file == own), ins.loc.outermost)
     return (module.files.get(at.file, ""), at.line) if at.line else None

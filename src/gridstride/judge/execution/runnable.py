@@ -94,12 +94,12 @@ class Runnable:
         """Why hardware would refuse the launch for these sizes, without running it; empty where it would not."""
         shape = self.shape(sizes)
         bound = self.kernel.bound()
-        given = Shape(shape.grid, shape.block, shape.shared, self.launch.cooperative)
+        requested = Shape(shape.grid, shape.block, shape.shared, self.launch.cooperative)
         try:
-            check_shape(given, self.kernel.name, bound.kernel, self.device)
+            check_shape(requested, self.kernel.name, bound.kernel, self.device)
             if isinstance(self.device, VirtualGPU):
                 shared = bound.kernel.static_shared + shape.shared
-                resident_blocks(self.device.model, given, shared, self.kernel.name)
+                resident_blocks(self.device.model, requested, shared, self.kernel.name)
         except LaunchError as error:
             return str(error)
         return _too_much_local(bound.kernel, self.device) if isinstance(self.device, VirtualGPU) else ""
@@ -115,7 +115,7 @@ class Runnable:
             kernel = self.kernel.bound().kernel
         written = kernel.module.written(MOST_WATCHED) if isinstance(kernel, VirtualKernel) else {}
         uses = (VariableUse(source_name(name), *use) for name, use in written.items())
-        return tuple(each for each in uses if each.written)
+        return tuple(use for use in uses if use.written)
 
     def run(self, case: Case, arguments: Sequence[Any], order: Order | None = None) -> None:
         """Launch once, the blocks in turn or in another order, and wait; a grid of 0 is not launched."""
@@ -123,9 +123,9 @@ class Runnable:
         if not all(shape.grid):
             return
         with use(self.device), scheduled(self.device, order):
-            together = self.launch.together
+            cooperative = self.launch.together
             self.kernel.launch(
-                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **together
+                grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **cooperative
             )
             self.device.synchronize()
 
@@ -208,10 +208,10 @@ def build_for(
         with use(device), warnings.catch_warnings():
             warnings.simplefilter("ignore", CompileWarning)  # the verdict shows them
             module = compiled_module(compiled) if compiled else cuda(kernel.source, filename=kernel.filename)
-            found = module[_entry(module, kernel.entry)]
-            doubt = check_parameters(signature, found.name, found.bound().parameters)
+            loaded = module[_entry(module, kernel.entry)]
+            doubt = check_parameters(signature, loaded.name, loaded.bound().parameters)
             facts = KernelFacts.of(module.ptx, warnings=module.warnings, notes=(doubt,) if doubt else ())
-            return Runnable(found, launch, device, facts)
+            return Runnable(loaded, launch, device, facts)
     except CompileError as error:
         raise refusal_of(error) from error
     except PtxError as error:
@@ -222,22 +222,22 @@ def build_for(
 
 def refusal_of(error: CompileError) -> RefusedError:
     """The finding of a submission that does not compile."""
-    said = str(error).replace(ADD_ITS_FOLDER, _ONE_FILE).replace(COMPILE_RELOCATABLE, _ONE_KERNEL)
-    return RefusedError(Finding("compile_error", said, line=error.line))
+    message = str(error).replace(ADD_ITS_FOLDER, _ONE_FILE).replace(COMPILE_RELOCATABLE, _ONE_KERNEL)
+    return RefusedError(Finding("compile_error", message, line=error.line))
 
 
-def _entry(module: Module, wanted: str | None) -> str:
+def _entry(module: Module, entry: str | None) -> str:
     """The kernel of that name, or the only one; ValueError where it is a template whose arguments nobody gave."""
     names = module.kernels
-    if wanted is None and len(names) != 1:
+    if entry is None and len(names) != 1:
         raise ValueError(_choice(names))
     for name in names:
         base, template, _ = name.partition("<")
-        if template and wanted in (None, base):
+        if template and entry in (None, base):
             raise ValueError(f"the kernel is a template, {name}: give its arguments in a line `// entry: {base}<…>`")
-    return wanted or names[0]
+    return entry or names[0]
 
 
 def _choice(names: Sequence[str]) -> str:
-    found = f"the file has {len(names)} kernels ({', '.join(names)})" if names else "the file has no __global__ kernel"
-    return f"{found}: name the one to judge in a line `// entry: …`"
+    reason = f"the file has {len(names)} kernels ({', '.join(names)})" if names else "the file has no __global__ kernel"
+    return f"{reason}: name the one to judge in a line `// entry: …`"

@@ -87,7 +87,7 @@ class Profile:
             **counted, "predicted_ms": self.predicted.ms, "limiter": self.limiter,
             "parts": dict(self.predicted.parts), "speed_of_light": [resource.json() for resource in self.resources],
             "roofline": self.rooflines.json(),
-            "advice": [each.json() for each in self.advice], "ladder": [rung.json() for rung in self.rungs],
+            "advice": [advice.json() for advice in self.advice], "ladder": [rung.json() for rung in self.rungs],
             "nearest_rung": self.nearest.name if self.nearest else None,
         }  # fmt: skip
 
@@ -209,8 +209,12 @@ def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int)
     if not heaviest:
         return ()
     case = Case(problem.observed, "normal", seed)
-    found = subject.accesses(problem.signature, case, generate(problem, case), heaviest)
-    return tuple(sorted((each for each in found if each.line in heaviest), key=lambda each: heaviest.index(each.line)))
+    accesses = subject.accesses(problem.signature, case, generate(problem, case), heaviest)
+    return tuple(
+        sorted(
+            (access for access in accesses if access.line in heaviest), key=lambda access: heaviest.index(access.line)
+        )
+    )
 
 
 def diverged(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Step, ...]:

@@ -58,16 +58,16 @@ def lines(at: AtSize, source: str, filename: str) -> tuple[Line, ...]:
         return ()
     busy = [_busy(line, at) for line in at.counters.lines]
     weights = _weights(at)
-    totals = {part: sum(each.get(part, 0.0) for each in busy) for part in weights}
+    totals = {part: sum(weights.get(part, 0.0) for weights in busy) for part in weights}
     text = source.splitlines()
-    found = []
+    result = []
     for counters, mine in zip(at.counters.lines, busy, strict=True):
         if counters not in own or counters.line is None or counters.line > len(text) or not counters.instructions:
             continue
         shares = {part: w * mine.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
         part = max(shares, key=lambda name: shares[name]) if any(shares.values()) else ""
-        found.append(Line(counters.line, text[counters.line - 1], sum(shares.values()), part, counters))
-    return tuple(sorted(found, key=lambda line: line.number))
+        result.append(Line(counters.line, text[counters.line - 1], sum(shares.values()), part, counters))
+    return tuple(sorted(result, key=lambda line: line.number))
 
 
 def as_counters(line: LineCounters) -> Counters:
@@ -79,8 +79,8 @@ def _weights(at: AtSize) -> Mapping[str, float]:
     """Each part's weight in the predicted time; the start of the launch belongs to no line."""
     predicted, power = at.predict(), at.chip.prediction["sharpness"]
     raised = {part: ms**power for part, ms in predicted.parts.items() if ms > 0 and part != "launch"}
-    whole = sum(raised.values()) or 1.0
-    return {part: each / whole for part, each in raised.items()}
+    total = sum(raised.values()) or 1.0
+    return {part: weight / total for part, weight in raised.items()}
 
 
 def _busy(line: LineCounters, at: AtSize) -> dict[str, float]:

@@ -69,7 +69,7 @@ class Measured:
     @property
     def limiter(self) -> str:
         """The busiest unit; waiting, where none is busy for most of the time."""
-        name = max(self.shares, key=lambda each: self.shares[each], default="")
+        name = max(self.shares, key=lambda metric: self.shares[metric], default="")
         return name if name and self.shares[name] >= _LIMITER_FROM / 100 else "latency" if name else ""
 
     def json(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Measured:
 
 def program() -> str | None:
     """The ncu on this machine; None where there is none."""
-    return shutil.which("ncu") or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
+    return shutil.which("ncu") or next((path for path in _PLACES if os.access(path, os.X_OK)), None)
 
 
 def measure(kernel: str, problem: str, seed: int) -> Measured:
@@ -127,12 +127,12 @@ def lines_of(source: str, file: str) -> dict[int, dict[str, float]]:
         return {}
     first, last = tables[0], tables[-1]
     samples = {number: figures.get(_SAMPLES, 0.0) for number, figures in last.items()}
-    whole = sum(samples.values()) or 1.0
-    found = {}
+    total = sum(samples.values()) or 1.0
+    by_line = {}
     for number, figures in first.items():
         counts = {name: figures[column] for column, name in _COLUMNS.items() if column in figures}
-        found[number] = {"sample_share": samples.get(number, 0.0) / whole, **counts}
-    return dict(sorted(found.items()))
+        by_line[number] = {"sample_share": samples.get(number, 0.0) / total, **counts}
+    return dict(sorted(by_line.items()))
 
 
 _SAMPLES = "# Samples"
@@ -167,14 +167,14 @@ def _tables(source: str) -> Iterator[tuple[str, dict[int, dict[str, float]]]]:
         yield file, table
 
 
-def trouble(said: str) -> str:
+def trouble(output: str) -> str:
     """Why ncu gave nothing, out of what it printed, with the way out."""
-    if "ERR_NVGPUCTRPERM" in said:
+    if "ERR_NVGPUCTRPERM" in output:
         return (
             "ncu is here but may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or let the driver allow "
             "it (options nvidia NVreg_RestrictProfilingToAdminUsers=0). The counts are those of the virtual GPU"
         )
-    errors = [line.removeprefix("==ERROR==").strip() for line in said.splitlines() if line.startswith("==ERROR==")]
+    errors = [line.removeprefix("==ERROR==").strip() for line in output.splitlines() if line.startswith("==ERROR==")]
     first = errors[0].rstrip(".") if errors else "it said nothing of use"
     return f"ncu could not profile the kernel: {first}. The counts are those of the virtual GPU"
 
@@ -185,13 +185,13 @@ def _profile(ncu: str, report: Path, runner: Sequence[str]) -> str:
     for _ in range(4):
         command = [ncu, "--clock-control", "none", "--force-overwrite", "--import-source", "yes", "-o", str(report)]
         command += ["--section", "SourceCounters", "--metrics", ",".join(metrics), *runner]
-        said = _run(command)
+        output = _run(command)
         if report.with_suffix(".ncu-rep").exists():
             return ""
-        unknown = {name for match in _UNKNOWN.findall(said) for name in match if name}
-        fewer = [metric for metric in metrics if not any(metric.startswith(each) for each in unknown)]
+        unknown = {name for match in _UNKNOWN.findall(output) for name in match if name}
+        fewer = [metric for metric in metrics if not any(metric.startswith(prefix) for prefix in unknown)]
         if not unknown or len(fewer) == len(metrics):
-            return trouble(said)
+            return trouble(output)
         metrics = fewer
     return trouble("")
 

@@ -59,7 +59,7 @@ class Rooflines:
 def resources(at: AtSize, ms: float) -> tuple[Resource, ...]:
     """Every part with anything to do, the busiest first, against a launch that takes `ms`."""
     parts = at.predict().parts.items()
-    return tuple(Resource(name, each, each / ms) for name, each in parts if each > 0 and name not in _UNLIMITED)
+    return tuple(Resource(name, us, us / ms) for name, us in parts if us > 0 and name not in _UNLIMITED)
 
 
 def rooflines(at: AtSize, ms: float) -> Rooflines:
@@ -104,5 +104,5 @@ def _arithmetic(c: Counters, at: AtSize) -> tuple[str, float]:
         "FP16": (kinds.get("half", 0), 2 * rates["half2"]),
         "FP32": (kinds.get("fp32", 0) + kinds.get("fp32_fma", 0), 2 * rates["fp32"]),
     }
-    name = max(widths, key=lambda each: widths[each][0])
+    name = max(widths, key=lambda item: widths[item][0])
     return (name, widths[name][1]) if widths[name][0] else ("FP32", widths["FP32"][1])

@@ -39,7 +39,7 @@ def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str],
     """Every rung of the ladder, counted on the virtual GPU; one that this chip cannot run is left out."""
     problem = folder.problem
     one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
-    found = []
+    rungs = []
     for file in folder.rungs():
         progress(f"counting {problem.name}/{file.name}")
         try:
@@ -51,8 +51,8 @@ def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str],
             continue
         predicted = timed(problem, runnable, run).predict()
         title = file.title.partition(":")[2].strip().rstrip(".") or file.name
-        found.append(Rung(file.name, title, run.counters.as_dict(), predicted.ms, predicted.limiter))
-    return tuple(found)
+        rungs.append(Rung(file.name, title, run.counters.as_dict(), predicted.ms, predicted.limiter))
+    return tuple(rungs)
 
 
 def nearest(counters: Mapping[str, float], rungs: Sequence[Rung]) -> Rung | None:
@@ -68,7 +68,7 @@ def with_rungs(
     """
     like = nearest(counters, rungs)
     above = rungs[rungs.index(like) :] if like is not None else rungs
-    return tuple(_with_rung(each, counters, ms, above) for each in advice)
+    return tuple(_with_rung(one, counters, ms, above) for one in advice)
 
 
 def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: Sequence[Rung]) -> Advice:

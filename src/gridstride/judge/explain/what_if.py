@@ -70,9 +70,9 @@ def full_lanes(total: Counters, *lines: LineCounters) -> Counters:
         after.instructions -= round(line.instructions * (1 - share))
         for kind, count in line.kinds.items():
             after.kinds[kind] -= round(count * (1 - share))
-    whole = after.instructions / total.instructions if total.instructions else 1.0
+    factor = after.instructions / total.instructions if total.instructions else 1.0
     after.divergent_branches = 0
-    first, second, third = (each * whole for each in total.chain)
+    first, second, third = (clocks * factor for clocks in total.chain)
     after.chain = (first, second, third)
     return after
 
@@ -102,7 +102,7 @@ def wide(total: Counters, *lines: LineCounters) -> Counters:
         for kind, count in line.kinds.items():
             if kind in ("integer", "integer_fma", "memory", "branch", "convert"):
                 after.kinds[kind] -= round(count * (1 - 1 / _VECTOR))
-    first, second, third = (each / _VECTOR for each in total.chain)
+    first, second, third = (clocks / _VECTOR for clocks in total.chain)
     after.chain = (first, second, third)
     return after
 

@@ -40,8 +40,8 @@ def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, Prepare
     def make(problem: Problem, one: Prepared) -> dict[str, Array] | None:
         right = right_values(problem, one)
         changed = {name: change(values) for name, values in right.items()}
-        made = {name: right[name] if new is None else new for name, new in changed.items()}
-        return made if any(not _equal(made[name], right[name]) for name in made) else None
+        outputs = {name: right[name] if new is None else new for name, new in changed.items()}
+        return outputs if any(not _equal(outputs[name], right[name]) for name in outputs) else None
 
     return make
 
@@ -79,9 +79,9 @@ def _identity(problem: Problem, one: Prepared) -> dict[str, Array] | None:
     right = right_values(problem, one)
     inputs: Mapping[str, object] = one.inputs
     for p in problem.outputs:
-        for given in inputs.values():
-            if isinstance(given, np.ndarray) and given.shape == right[p.name].shape:
-                copied = given.astype(p.dtype)
+        for array in inputs.values():
+            if isinstance(array, np.ndarray) and array.shape == right[p.name].shape:
+                copied = array.astype(p.dtype)
                 if not _equal(copied, right[p.name]):
                     return {**right, p.name: copied}
     return None
@@ -107,9 +107,9 @@ def _rounded(bits: int) -> Callable[[Problem, Prepared], dict[str, Array] | None
         narrow = {name: round_to(value, bits) for name, value in one.inputs.items()}
         with np.errstate(all="ignore"):
             values = problem.reference(narrow)
-            made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
+            outputs = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         right = right_values(problem, one)
-        return made if any(not _equal(made[name], right[name]) for name in made) else None
+        return outputs if any(not _equal(outputs[name], right[name]) for name in outputs) else None
 
     return make
 

@@ -74,8 +74,8 @@ def _index_mutants(source: str, code: str) -> Iterator[Mutant]:
 
 def _swapped_mutants(source: str, code: str) -> Iterator[Mutant]:
     """Two subscripts in the wrong order, `tile[k][x]` for `tile[x][k]`; those of declarations are left out."""
-    places = list(_subscripts(code))
-    for (start, end), (next_start, next_end) in itertools.pairwise(places):
+    subscripts = list(_subscripts(code))
+    for (start, end), (next_start, next_end) in itertools.pairwise(subscripts):
         first, second = source[start:end], source[next_start:next_end]
         if source[end:next_start] == "][" and first != second:
             line = source.count("\n", 0, start) + 1

@@ -93,13 +93,13 @@ def _same_again(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
     name = "the reference again, on the same inputs"
     for one in prepared:
         again = drawn(problem, one.case)
-        other = [each for each, value in one.inputs.items() if not _same(value, again[each])]
+        other = [input_name for input_name, value in one.inputs.items() if not _same(value, again[input_name])]
         if other:
             why = (
                 f"{other[0]} is drawn anew each time ({one.case}): let `arrange` and `special` draw from what they get"
             )
             return Trial(name, True, False, why)
-        wide = again if problem.bitwise else {each: widened(value) for each, value in again.items()}
+        wide = again if problem.bitwise else {name: widened(value) for name, value in again.items()}
         values = [{**answers(problem, one.case, wide)[0]} for _ in range(2)]
         for p in problem.outputs:
             if not _same(values[0][p.name], values[1][p.name]):
@@ -122,9 +122,9 @@ def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
     name = "the reference in the problem's own precision"
     for one in prepared:
         values, _ = answers(problem, one.case, {name: _added_up_in(value) for name, value in one.inputs.items()})
-        made = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
+        outputs = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
-            wrong = _rejected(problem, one, p.name, made)
+            wrong = _rejected(problem, one, p.name, outputs)
             if wrong:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
                 return Trial(name, True, False, why)
@@ -140,12 +140,12 @@ def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]
     """None where the imposter has no meaning for the problem: it is right in every case, or there is none."""
     tried = 0
     for one in prepared:
-        made = imposter.make(problem, one)
-        if made is None:
+        outputs = imposter.make(problem, one)
+        if outputs is None:
             continue
         tried += 1
-        for name in made:
-            wrong = _rejected(problem, one, name, made)
+        for name in outputs:
+            wrong = _rejected(problem, one, name, outputs)
             if wrong:
                 return Trial(imposter.name, False, False, wrong)
     if not tried:
@@ -160,9 +160,9 @@ def _remedy(problem: Problem, imposter: Imposter) -> str:
     return f"give `public` sizes and kinds of data (left out: {', '.join(problem.without) or 'none'}) that show it"
 
 
-def _rejected(problem: Problem, one: Prepared, name: str, made: dict[str, Array]) -> str:
+def _rejected(problem: Problem, one: Prepared, name: str, outputs: dict[str, Array]) -> str:
     """Why an output is rejected in a case; empty where it is not."""
-    comparison = compared(problem, one, name, made)
+    comparison = compared(problem, one, name, outputs)
     if comparison.passed:
         return ""
     many = int(comparison.wrong.sum())
@@ -171,11 +171,11 @@ def _rejected(problem: Problem, one: Prepared, name: str, made: dict[str, Array]
 
 
 def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[str], None]) -> Iterator[Trial]:
-    found = {path: read(path) for part in ("rungs", "wrong") for path in sorted((folder.path / part).glob("*.cu"))}
-    unread = {path: why for path, why in found.items() if isinstance(why, str)}
+    texts = {path: read(path) for part in ("rungs", "wrong") for path in sorted((folder.path / part).glob("*.cu"))}
+    unread = {path: why for path, why in texts.items() if isinstance(why, str)}
     for path, why in unread.items():
         yield Trial(f"{path.parent.name}/{path.stem}", path.parent.name == "rungs", path.parent.name != "rungs", why)
-    if not any(path.parent.name == "rungs" for path in found):
+    if not any(path.parent.name == "rungs" for path in texts):
         why = "there is none: nothing shows that a right kernel passes; put the simplest one into rungs/01_naive.cu"
         yield Trial("rungs", True, False, why)
     if any(path.parent.name == "rungs" for path in unread):
@@ -185,7 +185,7 @@ def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[st
         first = result.findings[0] if result.findings else None
         reason = f"{first.kind}: {first.message}" if first else f"{result.cases} cases"
         yield Trial(f"rungs/{result.rung}", True, first is None, reason)
-    wrong = [file for path, file in found.items() if path.parent.name == "wrong" and isinstance(file, KernelFile)]
+    wrong = [file for path, file in texts.items() if path.parent.name == "wrong" and isinstance(file, KernelFile)]
     yield from (Trial(f"wrong/{file.name}", False, True, why) for file in wrong if (why := misread(file.expect)))
     for rejection in ladder.rejections([file for file in wrong if not misread(file.expect)]):
         match = rejection.match

@@ -35,9 +35,9 @@ def marked(problem: Problem, case: Case, name: str, wide: Values, results: Value
     """Which elements of an output its invariant finds wrong."""
     what = f"the invariant of {name}"
     with np.errstate(all="ignore"):
-        given = _said(problem, case, what, lambda: problem.invariants[name](wide, results))
+        magnitudes = _said(problem, case, what, lambda: problem.invariants[name](wide, results))
     try:
-        return np.broadcast_to(np.asarray(given, bool), results[name].shape)
+        return np.broadcast_to(np.asarray(magnitudes, bool), results[name].shape)
     except (TypeError, ValueError) as error:
         raise _wrong(problem, case, f"{what} gives no mark for each element: {error}") from error
 
@@ -46,19 +46,19 @@ def _given(
     problem: Problem, case: Case, what: str, function: Callable[[Values], dict[str, Array]], wide: Values
 ) -> dict[str, Array]:
     with np.errstate(all="ignore"):
-        given = _said(problem, case, what, lambda: function(wide))
-    if not isinstance(given, dict):
-        kind = type(given).__name__
+        expected = _said(problem, case, what, lambda: function(wide))
+    if not isinstance(expected, dict):
+        kind = type(expected).__name__
         raise _wrong(problem, case, f"{what} gives {kind}: a dictionary of outputs by name is needed")
-    return {p.name: _shaped(problem, case, what, p, given[p.name]) for p in problem.outputs if p.name in given}
+    return {p.name: _shaped(problem, case, what, p, expected[p.name]) for p in problem.outputs if p.name in expected}
 
 
-def _shaped(problem: Problem, case: Case, what: str, parameter: Parameter, given: Any) -> Array:
-    made, shape = np.asarray(given), problem.shape(parameter, case.sizes)
-    if made.shape != shape or made.dtype.kind not in "fiub":
-        is_what = f"{made.dtype} of shape {list(made.shape)}"
+def _shaped(problem: Problem, case: Case, what: str, parameter: Parameter, values: Any) -> Array:
+    array, shape = np.asarray(values), problem.shape(parameter, case.sizes)
+    if array.shape != shape or array.dtype.kind not in "fiub":
+        is_what = f"{array.dtype} of shape {list(array.shape)}"
         raise _wrong(problem, case, f"{what} gives {parameter.name} as {is_what}, it has shape {list(shape)}")
-    return made
+    return array
 
 
 def _nothing(values: Array) -> bool:
@@ -79,12 +79,12 @@ def _said(problem: Problem, case: Case, what: str, call: Callable[[], Any]) -> A
 
 def _line_of(error: BaseException) -> str:
     """Where in a problem.py it was raised."""
-    at, found = error.__traceback__, ""
+    at, location = error.__traceback__, ""
     while at is not None:
         if at.tb_frame.f_code.co_filename.endswith("problem.py"):
-            found = f" on line {at.tb_lineno} of problem.py"
+            location = f" on line {at.tb_lineno} of problem.py"
         at = at.tb_next
-    return found
+    return location
 
 
 def _wrong(problem: Problem, case: Case, what: str) -> ProblemError:

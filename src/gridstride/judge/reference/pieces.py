@@ -43,11 +43,11 @@ class Answer:
 
     def holds(self, got: Array) -> bool:
         """Whether `got` is right, by the same rule as `tolerance.compare`."""
-        found = _parallel(lambda piece: deviation(got[piece.place], piece.expected), self.pieces)
+        deviations = _parallel(lambda piece: deviation(got[piece.place], piece.expected), self.pieces)
         bounds = [piece.expected.norm_bound for piece in self.pieces]
-        if any(wrong.any() for wrong, _ in found):
+        if any(wrong.any() for wrong, _ in deviations):
             return False
-        squares = sum(square for _, square in found)
+        squares = sum(square for _, square in deviations)
         return None in bounds or squares <= sum(bound**2 for bound in bounds if bound is not None)
 
 
@@ -64,7 +64,7 @@ class _Cut:
 def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     """What each output of the case must be, by name."""
     if not problem.pieces:
-        return {name: Answer(tuple(_sliced(whole))) for name, whole in _whole(problem, case, inputs).items()}
+        return {name: Answer(tuple(_sliced(expected))) for name, expected in _whole(problem, case, inputs).items()}
     shared = {p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape}
     cuts = list(_cuts(problem, case))
     if all(problem.pieces not in p.shape for p in problem.outputs):
@@ -87,16 +87,16 @@ def _whole(problem: Problem, case: Case, inputs: Values) -> dict[str, Expected]:
     return {p.name: _kept(problem, case, p, results, magnitudes) for p in problem.outputs}
 
 
-def _sliced(whole: Expected) -> Iterator[Piece]:
+def _sliced(expected: Expected) -> Iterator[Piece]:
     """What had to be worked out at once, so that it can be looked at in pieces along its first axis."""
-    count = len(whole.values)
-    step = max(1, _PIECE * count // max(whole.values.size, 1))
+    count = len(expected.values)
+    step = max(1, _PIECE * count // max(expected.values.size, 1))
     for first in range(0, count, step):
         part = slice(first, min(first + step, count))
-        bound = None if whole.bound is None else whole.bound[part]
+        bound = None if expected.bound is None else expected.bound[part]
         # Only the sum over all pieces is held against these, and that is the whole's.
-        norm = None if whole.norm_bound is None else whole.norm_bound * sqrt((part.stop - first) / count)
-        yield Piece((part,), replace(whole, values=whole.values[part], bound=bound, norm_bound=norm))
+        norm = None if expected.norm_bound is None else expected.norm_bound * sqrt((part.stop - first) / count)
+        yield Piece((part,), replace(expected, values=expected.values[part], bound=bound, norm_bound=norm))
 
 
 def _folded(
@@ -110,8 +110,8 @@ def _folded(
         results = _called(problem.reference, {**values, **results})
         if problem.magnitude:
             magnitudes = _called(problem.magnitude, {**values, **magnitudes})
-    found = magnitudes if problem.magnitude else {}
-    return {p.name: Piece((), _kept(problem, case, p, results, found)) for p in problem.outputs}
+    totals = magnitudes if problem.magnitude else {}
+    return {p.name: Piece((), _kept(problem, case, p, results, totals)) for p in problem.outputs}
 
 
 def _results(problem: Problem, values: Values, cut: _Cut | None) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -122,7 +122,8 @@ def _results(problem: Problem, values: Values, cut: _Cut | None) -> tuple[dict[s
         return results, (magnitudes or [{}])[0]
     inside = slice(cut.before, cut.before + cut.last - cut.first)
     trimmed = [
-        {p.name: each[p.name][_along(problem, p, inside)] for p in problem.outputs} for each in (results, *magnitudes)
+        {p.name: arrays[p.name][_along(problem, p, inside)] for p in problem.outputs}
+        for arrays in (results, *magnitudes)
     ]
     return trimmed[0], trimmed[1] if magnitudes else {}
 
@@ -173,11 +174,11 @@ def _along(problem: Problem, parameter: Parameter, part: slice) -> tuple[slice, 
 
 
 def _put_together(pieces: Iterable[Mapping[str, Piece]]) -> dict[str, Answer]:
-    found: dict[str, list[Piece]] = {}
+    by_name: dict[str, list[Piece]] = {}
     for each in pieces:
         for name, piece in each.items():
-            found.setdefault(name, []).append(piece)
-    return {name: Answer(tuple(each)) for name, each in found.items()}
+            by_name.setdefault(name, []).append(piece)
+    return {name: Answer(tuple(parts)) for name, parts in by_name.items()}
 
 
 def _parallel(function: Callable[[_T], _R], over: Iterable[_T]) -> list[_R]:

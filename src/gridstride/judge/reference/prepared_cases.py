@@ -33,8 +33,8 @@ class PreparedCases(Sequence[Prepared]):
     waits for no other.
     """
 
-    def __init__(self, each: Iterable[Callable[[], Prepared]]) -> None:
-        self._each = tuple(each)
+    def __init__(self, makers: Iterable[Callable[[], Prepared]]) -> None:
+        self._each = tuple(makers)
 
     @overload
     def __getitem__(self, index: int) -> Prepared: ...
@@ -56,8 +56,8 @@ def prepare(problem: Problem, cases: Iterable[Case], *, keep: bool = True) -> Pr
     """Data and expected results of each case, and of the data that comes after it where other data does. Those of one
     kernel alone are made each time they are asked for (`keep` False): some take a gigabyte.
     """
-    each = (functools.partial(_followed, problem, case) for case in cases)
-    return PreparedCases(map(functools.cache, each) if keep else each)
+    makers = (functools.partial(_followed, problem, case) for case in cases)
+    return PreparedCases(map(functools.cache, makers) if keep else makers)
 
 
 def _followed(problem: Problem, case: Case) -> Prepared:

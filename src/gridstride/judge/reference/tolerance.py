@@ -117,7 +117,7 @@ def _exact(problem: Problem, case: Case) -> bool:
 
 
 def _same_bits(got: Array, values: Array) -> Array:
-    raw = (np.ascontiguousarray(each).view(f"u{each.dtype.itemsize}") for each in (got, values))
+    raw = (np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}") for array in (got, values))
     same: Array = np.equal(*raw)
     return same
 

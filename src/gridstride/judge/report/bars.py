@@ -28,10 +28,10 @@ class Bar:
 
 def bars(what: str, rows: Sequence[Bar], width: int = WIDE) -> Markup:
     """The picture; `what` says in words what it shows. Where it is narrow, names stand above their bars."""
-    said = "; ".join(f"{row.name}: {percent(row.share)}{f', {row.note}' if row.note else ''}" for row in rows)
+    label = "; ".join(f"{row.name}: {percent(row.share)}{f', {row.note}' if row.note else ''}" for row in rows)
     row_of, height = (_bar, _ROW) if width == WIDE else (_narrow_bar, _TALL)
     parts = [row_of(row, number * height + 4, width) for number, row in enumerate(rows)]
-    return drawing(width, height * len(rows) + 6, f"{what}. {said}", *parts)
+    return drawing(width, height * len(rows) + 6, f"{what}. {label}", *parts)
 
 
 def slots(what: str, filled: int, of: int, width: int = WIDE) -> Markup:

@@ -101,7 +101,7 @@ def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, A
 def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
     return launch_figures(profile, explanation.file.name) | {
         "busy": _busy(explanation),
-        "advice": [(each, where(each)) for each in profile.advice],
+        "advice": [(advice, where(advice)) for advice in profile.advice],
         "chart": _chart(profile) if profile.rungs else None,
         "beside": _beside(explanation, profile),
     }
@@ -143,11 +143,11 @@ def heated(shown: Sequence[SourceLine], known: Sequence[Line], sampled: Mapping[
     by_number = {line.number: line for line in known}
     most = max((line.share for line in known), default=0.0) or 1.0
     rows = []
-    for each in shown:
-        line = by_number.get(each.number)
+    for row in shown:
+        line = by_number.get(row.number)
         heat = (line.share / most) ** 0.5 if line else 0.0
-        share = sampled[each.number].get("sample_share") if each.number in sampled else None
-        rows.append(Row(each.number, each.code, each.comment, heat, each.messages, line, share))
+        share = sampled[row.number].get("sample_share") if row.number in sampled else None
+        rows.append(Row(row.number, row.code, row.comment, heat, row.messages, line, share))
     return rows
 
 
@@ -164,7 +164,7 @@ def _busy(explanation: Explanation) -> Markup | None:
     measured = explanation.measured
     if measured is None or not measured.shares:
         return None
-    busiest = sorted(measured.shares.items(), key=lambda each: -each[1])
+    busiest = sorted(measured.shares.items(), key=lambda row: -row[1])
     rows = [Bar(name, share, strong=name == measured.limiter) for name, share in busiest if share > LEAST_SHARE]
     return fitting(lambda width: bars("Busy share of each unit, measured by Nsight Compute", rows, width))
 
@@ -184,10 +184,10 @@ def _pictures(profile: Profile) -> list[Pictured]:
     return pictures(profile.accesses, {line.number: line.code.strip() for line in profile.lines})
 
 
-def pictures(found: Sequence[WarpAccess], code: Mapping[int, str]) -> list[Pictured]:
+def pictures(accesses: Sequence[WarpAccess], code: Mapping[int, str]) -> list[Pictured]:
     """Pictures of the accesses that matter most, of which the heaviest lines come first; `code` by line number."""
-    first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(found)}
-    order = {line: place for place, line in enumerate(dict.fromkeys(a.line for a in found))}
+    first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(accesses)}
+    order = {line: number for number, line in enumerate(dict.fromkeys(a.line for a in accesses))}
     chosen = sorted(first.values(), key=lambda a: (order[a.line], -_waste(a)))[:_PICTURED]
     return [Pictured(a, code.get(a.line, ""), told(a), both(a)) for a in chosen]
 

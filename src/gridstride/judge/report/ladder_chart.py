@@ -80,8 +80,8 @@ def _narrow_column(
     parts = [tag("text", tag("tspan", column.name, class_="head"), tag("tspan", f"  {column.note}", class_="note"),
                  x=0, y=15)]  # fmt: skip
     marks = sorted(column.marks, key=lambda mark: mark.value)
-    for place, mark in enumerate(marks):
-        x, y = width * mark.value / scale, 31 + 16 * place
+    for index, mark in enumerate(marks):
+        x, y = width * mark.value / scale, 31 + 16 * index
         side = "end" if x > width / 2 else "start"
         parts.append(tag("line", x1=x, x2=x, y1=y + 3, y2=head, class_="mark"))
         parts.append(tag("text", mark.name, x=x, y=y, class_="note", text_anchor=side))

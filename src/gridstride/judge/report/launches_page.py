@@ -30,8 +30,8 @@ def render(program: Program, launches: Sequence[Launch], *, command: str, date: 
     """The page; `launches` come with the heaviest first."""
     page = templates().get_template("launches.html.j2")
     moment = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
-    whole = sum(launch.us for launch in launches) or 1.0
-    shown = [_view(program, launch, launch.us / whole) for launch in launches]
+    total = sum(launch.us for launch in launches) or 1.0
+    shown = [_view(program, launch, launch.us / total) for launch in launches]
     return plain(page.render(program=program, launches=shown, command=command, date=moment))
 
 
@@ -49,4 +49,4 @@ def _near(shown: Sequence[SourceLine], numbers: Sequence[int]) -> list[SourceLin
     if not numbers:
         return []
     first, last = min(numbers) - _ABOVE, max(numbers) + _BELOW
-    return [each for each in shown if first <= each.number <= last]
+    return [line for line in shown if first <= line.number <= last]

@@ -175,9 +175,9 @@ def _l2(ladder: Ladder) -> float | None:
 
 def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
     files = {file.name: file for file in ladder.folder.rungs()}
-    said = gains(ladder.results)
+    gain_texts = gains(ladder.results)
     rungs = [
-        _rung(ladder, files[result.rung], result, said.get(result.rung, ""), cells(ladder, result, unit, speed))
+        _rung(ladder, files[result.rung], result, gain_texts.get(result.rung, ""), cells(ladder, result, unit, speed))
         for result in ladder.results
     ]
     # A twin's accesses are Triton's or Numba's to choose: no picture says whose line they are of.
@@ -202,17 +202,17 @@ def _pictures(ladder: Ladder, file: KernelFile, result: RungResult) -> list[Pict
         return []
     subject = ladder.build(file)
     shown = lines(timed(ladder.problem, subject, result.run), file.source, file.filename)
-    found = touched(ladder.problem, subject, shown, ladder.seed)
-    return pictures(found, {line.number: line.code.strip() for line in shown})[:_PICTURED]
+    accesses = touched(ladder.problem, subject, shown, ladder.seed)
+    return pictures(accesses, {line.number: line.code.strip() for line in shown})[:_PICTURED]
 
 
 def _wrong(ladder: Ladder) -> list[WrongView]:
     files = {file.name: file for file in ladder.folder.wrong()}
     views = []
     for rejection in ladder.rejected:
-        found = [rejection.match] if rejection.match else list(rejection.findings)
+        findings = [rejection.match] if rejection.match else list(rejection.findings)
         source = source_lines(files[rejection.kernel].source, findings=rejection.findings)
-        views.append(WrongView(rejection, headline(rejection.title), found, source))
+        views.append(WrongView(rejection, headline(rejection.title), findings, source))
     return views
 
 

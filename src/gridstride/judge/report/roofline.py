@@ -61,8 +61,8 @@ def roofline(
 
 
 def _told(points: Sequence[Point]) -> str:
-    each = "; ".join(f"{p.name}: {short(p.flops_per_s)}FLOP/s at {short(p.intensity)} per byte" for p in points)
-    return f"Roofline. {each}"
+    text = "; ".join(f"{p.name}: {short(p.flops_per_s)}FLOP/s at {short(p.intensity)} per byte" for p in points)
+    return f"Roofline. {text}"
 
 
 def _axes(
@@ -89,8 +89,8 @@ def _grid(axes: _Axes) -> Markup:
     for mark in axes.y.decades():
         at = axes.y(mark)
         parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="rule"))
-        whole = short(mark).replace(".00", "").replace(".0", "")
-        parts.append(tag("text", whole, x=left - 8, y=at + 4, text_anchor="end", class_="note"))
+        label = short(mark).replace(".00", "").replace(".0", "")
+        parts.append(tag("text", label, x=left - 8, y=at + 4, text_anchor="end", class_="note"))
     names = [
         tag("text", _ACROSS, x=right, y=bottom + 40, text_anchor="end", class_="head"),
         tag("text", "FLOP/s", x=4 if axes.wide else 0, y=_TOP - 6, class_="head"),
@@ -142,25 +142,25 @@ def _best(axes: _Axes, at_best: float) -> Markup:
 
 def _points(axes: _Axes, points: Sequence[Point]) -> Markup:
     spots = [(axes.x(point.intensity), axes.y(point.flops_per_s)) for point in points]
-    taken = [(x, y, 2.0 * _DOT, 2.0 * _DOT) for x, y in spots]
+    boxes = [(x, y, 2.0 * _DOT, 2.0 * _DOT) for x, y in spots]
     dots, labels = [], []
     for point, (x, y) in zip(points, spots, strict=True):
-        told = tag("title", f"{point.name}: {short(point.flops_per_s)}FLOP/s{' predicted' if point.predicted else ''}")
-        dots.append(tag("circle", told, cx=x, cy=y, r=_DOT, class_="dot predicted" if point.predicted else "dot"))
+        title = tag("title", f"{point.name}: {short(point.flops_per_s)}FLOP/s{' predicted' if point.predicted else ''}")
+        dots.append(tag("circle", title, cx=x, cy=y, r=_DOT, class_="dot predicted" if point.predicted else "dot"))
         width = max(_LABEL[0], _LETTER * len(point.label))
-        at = _free(x, y, width, taken)
-        taken.append((at[0], at[1], width, _LABEL[1]))
+        at = _free(x, y, width, boxes)
+        boxes.append((at[0], at[1], width, _LABEL[1]))
         labels.append(tag("text", point.label, x=at[0], y=at[1] + 4, text_anchor="middle", class_="value"))
     return tag("g", *dots, *labels)
 
 
-def _free(x: float, y: float, wide: float, taken: Sequence[tuple[float, float, float, float]]) -> tuple[float, float]:
+def _free(x: float, y: float, wide: float, boxes: Sequence[tuple[float, float, float, float]]) -> tuple[float, float]:
     """The first place for a label where nothing is yet."""
     for dx, dy in _PLACES:
         at = (x + dx, y + dy)
         if not any(
             abs(at[0] - left) < (wide + width) / 2 and abs(at[1] - top) < (_LABEL[1] + height) / 2
-            for left, top, width, height in taken
+            for left, top, width, height in boxes
         ):
             return at
     return (x + _PLACES[0][0], y + _PLACES[0][1])

@@ -49,9 +49,9 @@ def source_lines(
     """Every line of the source after its opening comment, which is shown as prose instead."""
     counts = _counts(run, file)
     most = max((row.share for row in counts.values()), default=0.0) or 1.0
-    found: dict[int, list[str]] = {}
+    notes: dict[int, list[str]] = {}
     for finding in findings:
-        found.setdefault(finding.line or 0, []).append(finding.kind.replace("_", " "))
+        notes.setdefault(finding.line or 0, []).append(finding.kind.replace("_", " "))
     shown = []
     for number, marked in enumerate(source.splitlines(), start=1):
         line = _MARKER.sub("", marked)
@@ -59,7 +59,7 @@ def source_lines(
         cut = comment.start() if comment else len(line)
         row = counts.get(number)
         heat = (row.share / most) ** 0.5 if row else 0.0
-        shown.append(SourceLine(number, line[:cut], line[cut:], heat, row, tuple(found.get(number, ()))))
+        shown.append(SourceLine(number, line[:cut], line[cut:], heat, row, tuple(notes.get(number, ()))))
     return shown[_opening(shown) :]
 
 
@@ -67,8 +67,8 @@ def headline(title: str) -> str:
     """What a header's first line says after its name; empty where it says nothing but how to launch."""
     if _HEADER_LINE.match(title):
         return ""
-    name, _, said = title.partition(":")
-    return said.strip() or name
+    name, _, rest = title.partition(":")
+    return rest.strip() or name
 
 
 def prose(source: str) -> list[tuple[str, str]]:

@@ -55,7 +55,7 @@ class Evidence:
 
 
 def all_finite(*values: Array) -> bool:
-    return all(bool(np.isfinite(each).all()) for each in values)
+    return all(bool(np.isfinite(array).all()) for array in values)
 
 
 def mostly_true(mask: Array) -> bool:
@@ -95,5 +95,5 @@ def span(mask: Array) -> str:
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> str:
-    place = [int(i) for i in np.unravel_index(flat, shape)]
-    return str(place[0]) if len(place) == 1 else f"({', '.join(str(i) for i in place)})"
+    indices = [int(i) for i in np.unravel_index(flat, shape)]
+    return str(indices[0]) if len(indices) == 1 else f"({', '.join(str(i) for i in indices)})"

@@ -38,12 +38,12 @@ def outgrown(
     """
     runs = [(math.prod(grid), path) for grid, path in zip(grids, paths, strict=True) if path.outcomes]
     sizes = {use.name: use.size for path in paths for use in path.variables}
-    found = []
+    findings = []
     for name, held in sizes.items():
         line = _line([(blocks, _written(path, name), path.exact) for blocks, path in runs])
         if line and (needed := line.at(math.prod(timed))) > held:
-            found.append(_finding(name, held, line, math.prod(timed), needed, size))
-    return tuple(found)
+            findings.append(_finding(name, held, line, math.prod(timed), needed, size))
+    return tuple(findings)
 
 
 def _written(path: KernelPath, name: str) -> int:
@@ -56,12 +56,12 @@ def _line(runs: Sequence[tuple[int, int, bool]]) -> _Line | None:
     for blocks, end, exact in runs:
         if exact:
             ends[blocks].add(end)
-    if len(ends) < _GRIDS or any(len(each) > 1 for each in ends.values()):
+    if len(ends) < _GRIDS or any(len(values) > 1 for values in ends.values()):
         return None
     (first, (low,)), (last, (high,)) = ((blocks, [*ends[blocks]]) for blocks in (min(ends), max(ends)))
-    each, rest = divmod(high - low, last - first)
-    line = _Line(each, low - each * first)
-    fits = rest == 0 and each > 0 and all({line.at(blocks)} == end for blocks, end in ends.items())
+    step, rest = divmod(high - low, last - first)
+    line = _Line(step, low - step * first)
+    fits = rest == 0 and step > 0 and all({line.at(blocks)} == end for blocks, end in ends.items())
     return line if fits and all(exact or end > _NEARLY * line.at(blocks) for blocks, end, exact in runs) else None
 
 

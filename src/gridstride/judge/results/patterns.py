@@ -54,9 +54,9 @@ def _quiet(values: Array) -> Array:
 def _everywhere(e: Evidence) -> Pattern:
     count = int(e.wrong.sum())
     first = np.unravel_index(int(np.argmax(e.wrong)), e.wrong.shape)
-    place = ", ".join(str(int(i)) for i in first)
+    indices = ", ".join(str(int(i)) for i in first)
     held = "is {}, should be {}".format(*_told_apart(e, e.got[first], e.expected[first]))
-    example = f"element ({place}) {held}"
+    example = f"element ({indices}) {held}"
     if e.wrong.size == 1:
         return Pattern("everywhere", f"the result {held}", "")
     if not count:

@@ -14,7 +14,7 @@ def repeated(first: Array, second: Array, *, bitwise: bool) -> bool:
     """
     if first.tobytes() == second.tobytes():
         return True
-    raw = (np.ascontiguousarray(each).view(np.uint8).reshape(*first.shape, -1) for each in (first, second))
+    raw = (np.ascontiguousarray(array).view(np.uint8).reshape(*first.shape, -1) for array in (first, second))
     same = np.equal(*raw).all(axis=-1) | never_written(first, second)
     if first.dtype.kind == "f" and not bitwise:
         same |= np.isnan(first) & np.isnan(second) & ~poisoned(first, 0) & ~poisoned(second, 1)

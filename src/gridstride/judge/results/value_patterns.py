@@ -120,9 +120,9 @@ def factor(e: Evidence) -> Pattern | None:
         return None
     ratios = e.got[used].astype(np.float64) / e.expected[used]
     factor = float(np.median(ratios))
-    whole = factor if abs(factor) > 1 else 1 / factor if factor else 0.0
+    ratio = factor if abs(factor) > 1 else 1 / factor if factor else 0.0
     # A single number is a multiple of any other: only a whole factor means anything then.
-    too_few = ratios.size < 3 and (abs(whole - round(whole)) > 1e-3 or not 2 <= round(abs(whole)) <= 1024)
+    too_few = ratios.size < 3 and (abs(ratio - round(ratio)) > 1e-3 or not 2 <= round(abs(ratio)) <= 1024)
     if not factor or too_few or not np.allclose(ratios, factor, rtol=LIKELY) or abs(factor - 1) < 1e-2:
         return None
     mistake = "Likely something is added once for every thread, or a scale is missing or applied twice."

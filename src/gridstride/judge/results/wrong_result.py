@@ -45,8 +45,8 @@ def wrong_result(
     parts = [pattern.text, *guesses, to_blame.text if to_blame else ""]
     said = " ".join(part if part[-1] in ".?" else f"{part}." for part in parts if part).removesuffix(".")
     message = f"{name}: {said} (launched with {shape}; {one.case})"
-    line, place = (to_blame.line, to_blame.place) if to_blame else (None, None)
-    return Finding("wrong_result", message, line, place, pattern=pattern.name)
+    line, location = (to_blame.line, to_blame.place) if to_blame else (None, None)
+    return Finding("wrong_result", message, line, location, pattern=pattern.name)
 
 
 def _unwritten(runs: Sequence[Array]) -> Array:

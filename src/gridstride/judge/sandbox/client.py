@@ -56,14 +56,14 @@ class Worker:
     """
 
     def __init__(
-        self, limits: Limits, *, module: str = "gridstride.judge.sandbox.worker", cache: bool = True, **given: Any
+        self, limits: Limits, *, module: str = "gridstride.judge.sandbox.worker", cache: bool = True, **options: Any
     ) -> None:
         self.limits = limits
         self.locked: dict[str, Any] = {}
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="gridstride-"))
         take, reply = os.pipe()
-        self.given = dict(given)
-        given |= {
+        self.given = dict(options)
+        options |= {
             "compiler": os.environ.get(VARIABLE) or "nvrtc",
             "parent": os.getpid(),
             "replies": reply,
@@ -73,9 +73,9 @@ class Worker:
         # Imports make many objects and no rubbish: looking for it takes a third of a start. main() turns it on again.
         code = f"import gc, sys; gc.disable(); sys.path[:] = {sys.path!r}; from {module} import main; main()"
         try:
-            given["folders"] = folders(self._scratch, cache=cache)
+            options["folders"] = folders(self._scratch, cache=cache)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", code, json.dumps(given)],
+                [sys.executable, "-I", "-c", code, json.dumps(options)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -252,13 +252,13 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._stop("broken", f"{doing}: the worker closed the pipe for its reply and went on")
         self._printed.take()
-        said = plain(self._printed.last_line()[:_LONGEST_LINE])
+        line = plain(self._printed.last_line()[:_LONGEST_LINE])
         self.close()
         if code == -signal.SIGXCPU or code == -signal.SIGKILL:
             limit = f"{self.limits.processor_seconds} s of processor time or the machine's memory"
             raise StoppedError("time" if code == -signal.SIGXCPU else "memory", f"{doing} used up {limit}")
         name = _signal_name(-code) if code < 0 else f"exit status {code}"
-        more = f": {said}" if said else ""
+        more = f": {line}" if line else ""
         raise StoppedError("crash", f"{doing} ended the process that it ran in ({name}{more})")
 
 

@@ -34,8 +34,8 @@ ADD = READ | WRITE_FILE | MAKE_DIR | MAKE_REG | 1 << 14
 
 def version() -> int:
     """Which version of Landlock this kernel has; 0 where it has none."""
-    found: int = _system_call(_CREATE, None, 0, _VERSION_FLAG)
-    return max(found, 0)
+    abi: int = _system_call(_CREATE, None, 0, _VERSION_FLAG)
+    return max(abi, 0)
 
 
 def lock(rules: Iterable[tuple[str, int]], *, at_most: int | None = None) -> int:

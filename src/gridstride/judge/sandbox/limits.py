@@ -85,7 +85,7 @@ def use_of(process: int) -> Use | None:
             lines = file.read().splitlines()
     except OSError:
         return None
-    said = {name: value.split() for name, _, value in (line.partition(b":") for line in lines)}
-    threads = int(said[b"Threads"][0])
-    memory = sum(int(said[name][0]) << 10 for name in _HELD if name in said)
-    return Use(memory, threads, said[b"State"][0] == b"Z" and threads > 1)
+    fields = {name: value.split() for name, _, value in (line.partition(b":") for line in lines)}
+    threads = int(fields[b"Threads"][0])
+    memory = sum(int(fields[name][0]) << 10 for name in _HELD if name in fields)
+    return Use(memory, threads, fields[b"State"][0] == b"Z" and threads > 1)

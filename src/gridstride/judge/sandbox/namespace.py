@@ -99,8 +99,8 @@ def _bind(source: str, target: str) -> None:
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    given = source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
-    _checked(_library().mount(*given), f"mount {target}")
+    arguments = source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()
+    _checked(_library().mount(*arguments), f"mount {target}")
 
 
 def _write(path: str, text: str) -> None:

@@ -45,8 +45,8 @@ class PtxKernel:
         cooperative: bool = False,
     ) -> None:
         """Launch once."""
-        given = tuple(self.spread(args))
-        self.kernel.launch(grid=grid, block=block, args=given, shared=shared, stream=stream, cooperative=cooperative)
+        values = tuple(self.spread(args))
+        self.kernel.launch(grid=grid, block=block, args=values, shared=shared, stream=stream, cooperative=cooperative)
 
     def observe(self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False) -> Callable[..., Any]:
         """Launcher that also counts."""
@@ -71,8 +71,8 @@ def build_ptx(words: Mapping[str, Any], launch: Launch, device: Device) -> Runna
         with use(device):
             kernel = ptx(words["ptx"], filename=words["filename"])[words["entry"]]
         # Numba makes many parameters of an array, and which is which its PTX does not say.
-        places = [each if isinstance(each, int) else None for each in words["order"]]
-        facts = KernelFacts.of(words["ptx"], places=() if words["language"] == "numba" else places)
+        positions = [position if isinstance(position, int) else None for position in words["order"]]
+        facts = KernelFacts.of(words["ptx"], positions=() if words["language"] == "numba" else positions)
         return Runnable(PtxKernel(kernel, spread), launch, device, facts)  # type: ignore[arg-type]
     except (UnknownName, DeviceError, ValueError) as error:
         raise RefusedError(Finding("launch", str(error))) from error
@@ -83,7 +83,7 @@ def _own(order: Sequence[int | str], names: Sequence[str]) -> Callable[[Sequence
 
     def own(args: Sequence[Any]) -> list[Any]:
         numbers = {name: value for name, value in zip(names, args, strict=True) if isinstance(value, int)}
-        return [args[each] if isinstance(each, int) else evaluate(each, numbers) for each in order]
+        return [args[position] if isinstance(position, int) else evaluate(position, numbers) for position in order]
 
     return own
 

@@ -73,10 +73,10 @@ def parse_python(source: str, *, filename: str) -> PythonFile:
     constants = _constants(fields.get("constants"), filename)
     launch = filled_in(parsed.launch, constants) if parsed.launch else None
     file = KernelFile(parsed.name, filename, source, parsed.title, entry, launch, parsed.expect, parsed.needs)
-    given = fields.get("arguments")
-    arguments = dict(_ARGUMENT.findall(given.value)) if given else {}
-    if given and not arguments:
-        raise HeaderError(filename, given.line, f"arguments: {given.value} is not like stride=N")
+    arguments_field = fields.get("arguments")
+    arguments = dict(_ARGUMENT.findall(arguments_field.value)) if arguments_field else {}
+    if arguments_field and not arguments:
+        raise HeaderError(filename, arguments_field.line, f"arguments: {arguments_field.value} is not like stride=N")
     return PythonFile(file, language, constants, _warps(fields.get("warps"), filename), arguments)
 
 
@@ -116,16 +116,16 @@ def _check_language(fields: Mapping[str, Field], language: str, filename: str) -
             raise HeaderError(filename, fields[name].line, f"{name} needs a line `# {other}` beside it")
 
 
-def _entry(source: str, filename: str, given: Field | None) -> str:
-    if given is None:
+def _entry(source: str, filename: str, field: Field | None) -> str:
+    if field is None:
         return _only_kernel(source, filename)
     names = [function.name for function in _functions(source)]
-    assigned = re.search(rf"^\s*{re.escape(given.value)}\s*=", source, re.MULTILINE)
-    if names and given.value not in names and not assigned:
-        near = difflib.get_close_matches(given.value, names, n=1)
+    assigned = re.search(rf"^\s*{re.escape(field.value)}\s*=", source, re.MULTILINE)
+    if names and field.value not in names and not assigned:
+        near = difflib.get_close_matches(field.value, names, n=1)
         instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-        raise HeaderError(filename, given.line, f"entry: there is no function {given.value!r}: {instead}")
-    return given.value
+        raise HeaderError(filename, field.line, f"entry: there is no function {field.value!r}: {instead}")
+    return field.value
 
 
 def _functions(source: str) -> list[ast.FunctionDef]:
@@ -137,13 +137,13 @@ def _functions(source: str) -> list[ast.FunctionDef]:
 
 
 def _parsed_functions(source: str) -> list[ast.FunctionDef]:
-    return [each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)]
+    return [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
 def _language(source: str) -> str:
     """The compiler that is imported; the one that is named at all where no import is seen."""
     imported = re.findall(r"^\s*(?:import|from)\s+(triton|numba)\b", source, re.MULTILINE)
-    named = [each for each in ("triton", "numba") if each in source]
+    named = [module for module in ("triton", "numba") if module in source]
     return next(iter([*sorted(set(imported), reverse=True), *named]), "")
 
 
@@ -161,9 +161,12 @@ def _only_kernel(source: str, filename: str) -> str:
     if not kernels and len(functions) == 1:
         return functions[0].name
     used = {
-        node.id for each in kernels for node in ast.walk(each) if isinstance(node, ast.Name) and node.id != each.name
+        node.id
+        for kernel in kernels
+        for node in ast.walk(kernel)
+        if isinstance(node, ast.Name) and node.id != kernel.name
     }
-    names = [each.name for each in kernels if each.name not in used]
+    names = [kernel.name for kernel in kernels if kernel.name not in used]
     if len(names) == 1:
         return names[0]
     several = f" of {', '.join(names)}" if names else ""
@@ -211,22 +214,22 @@ def filled_in(launch: Launch, constants: Mapping[str, int | bool], names: Mappin
     return replace(launch, grid=tuple(map(filled, launch.grid)), block=tuple(map(filled, launch.block)))
 
 
-def _constants(given: Field | None, filename: str) -> dict[str, int | bool]:
-    found: dict[str, int | bool] = {}
-    for each in re.split(r"[,\s]+", re.sub(r"\s*=\s*", "=", given.value)) if given else ():
-        match = _CONSTANT.fullmatch(each)
-        if given and each and match is None:
-            why = f"constants: {each} is not like BLOCK=1024 (whole numbers, True or False)"
-            raise HeaderError(filename, given.line, why)
+def _constants(field: Field | None, filename: str) -> dict[str, int | bool]:
+    constants: dict[str, int | bool] = {}
+    for item in re.split(r"[,\s]+", re.sub(r"\s*=\s*", "=", field.value)) if field else ():
+        match = _CONSTANT.fullmatch(item)
+        if field and item and match is None:
+            why = f"constants: {item} is not like BLOCK=1024 (whole numbers, True or False)"
+            raise HeaderError(filename, field.line, why)
         if match:
-            found[match[1]] = match[2] == "True" if match[2] in ("True", "False") else int(match[2])
-    return found
+            constants[match[1]] = match[2] == "True" if match[2] in ("True", "False") else int(match[2])
+    return constants
 
 
-def _warps(given: Field | None, filename: str) -> int | None:
-    if given is None:
+def _warps(field: Field | None, filename: str) -> int | None:
+    if field is None:
         return None
-    if given.value not in map(str, _WARPS):  # str.isdigit() says yes to "²", too
-        why = f"warps: {given.value} is not a whole number that Triton takes: {', '.join(map(str, _WARPS))}"
-        raise HeaderError(filename, given.line, why)
-    return int(given.value)
+    if field.value not in map(str, _WARPS):  # str.isdigit() says yes to "²", too
+        why = f"warps: {field.value} is not a whole number that Triton takes: {', '.join(map(str, _WARPS))}"
+        raise HeaderError(filename, field.line, why)
+    return int(field.value)

@@ -96,21 +96,21 @@ def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signa
 
 @checked_words.strict
 def _matched(
-    said: Mapping[str, Any], file: PythonFile, launch: Launch, names: list[str]
+    words: Mapping[str, Any], file: PythonFile, launch: Launch, names: list[str]
 ) -> tuple[list[int | str], Launch]:
     """Where each parameter's value comes from, and the launch with the kernel's own names in it filled in."""
-    order = [_place(each, len(names), file.arguments) for each in said["order"][:_MOST_PARAMETERS]]
+    order = [_place(position, len(names), file.arguments) for position in words["order"][:_MOST_PARAMETERS]]
     constants = {
         str(name): checked_words.whole(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
-        for name, value in said["constants"].items()
+        for name, value in words["constants"].items()
     }
-    own = [str(name) for name in said["own"][:_MOST_PARAMETERS]]
-    renamed = {name: names[place] for name, place in zip(own, order, strict=False) if isinstance(place, int)}
+    own = [str(name) for name in words["own"][:_MOST_PARAMETERS]]
+    renamed = {name: names[position] for name, position in zip(own, order, strict=False) if isinstance(position, int)}
     return order, filled_in(launch, constants, renamed)
 
 
-def _place(given: Any, count: int, arguments: Mapping[str, str]) -> int | str:
+def _place(position: Any, count: int, arguments: Mapping[str, str]) -> int | str:
     """The place of a problem's parameter, or one of the file's own expressions; MalformedError for anything else."""
-    if isinstance(given, str):
-        return arguments[given]
-    return checked_words.whole(given, 0, count - 1)
+    if isinstance(position, str):
+        return arguments[position]
+    return checked_words.whole(position, 0, count - 1)

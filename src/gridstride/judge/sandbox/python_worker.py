@@ -23,16 +23,16 @@ from gridstride.judge.sandbox.worker import die_with_parent, lock, say
 
 def main() -> None:
     """Lock the room, say so, and answer one request."""
-    given = json.loads(sys.argv[1])
-    die_with_parent(given["parent"])
-    replies = os.fdopen(given["replies"], "wb", buffering=0)
-    _warm_up(given["language"], given["arch"])
+    options = json.loads(sys.argv[1])
+    die_with_parent(options["parent"])
+    replies = os.fdopen(options["replies"], "wb", buffering=0)
+    _warm_up(options["language"], options["arch"])
     gc.freeze()
     gc.enable()
-    say(replies, Message({"ready": lock(given)}))
-    asked = read(os.fdopen(0, "rb", closefd=False).read)
-    if asked is not None:
-        say(replies, _answer(asked.words))
+    say(replies, Message({"ready": lock(options)}))
+    request = read(os.fdopen(0, "rb", closefd=False).read)
+    if request is not None:
+        say(replies, _answer(request.words))
 
 
 def _warm_up(language: str, arch: str) -> None:
@@ -98,9 +98,9 @@ def _answer(words: dict[str, Any]) -> Message:
     return Message(compiled, [ptx.encode()])
 
 
-def _refused(said: str, line: int | None) -> Message:
+def _refused(message: str, line: int | None) -> Message:
     """What is wrong, by the submission's own name and not by where it lies in this room."""
-    return Message({"refused": said.replace(_path(""), ""), "line": line})
+    return Message({"refused": message.replace(_path(""), ""), "line": line})
 
 
 def _line_of(error: BaseException, path: str) -> int | None:
@@ -155,13 +155,13 @@ def _triton(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     _check_constants(words["entry"], jit, constants)
     matched, order, notes = _matched(words, own)
     spelled = dict(zip(own, matched, strict=True))
-    wanted = triton_function(
+    typed = triton_function(
         jit, signature=spelled, constants=constants, num_warps=chosen.num_warps, num_stages=chosen.num_stages
     )
-    code = compile_triton(wanted, arch=words["arch"])
+    code = compile_triton(typed, arch=words["arch"])
     if code.scratch or code.boxes:
         raise ValueError("a kernel that needs scratch memory or tensor descriptors cannot be judged")
-    numbers = {name: int(value) for name, value in wanted.constants.items() if isinstance(value, int)}
+    numbers = {name: int(value) for name, value in typed.constants.items() if isinstance(value, int)}
     ptx = undefined_where_masked(code.ptx, code.without_other)
     return ptx, {"entry": code.entry, "threads": code.threads, "shared": code.shared,
             "hidden": code.hidden, "order": order, "own": own, "constants": numbers,
@@ -192,11 +192,11 @@ def _numba(function: Any, words: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     code_of = getattr(function, "py_func", function).__code__
     own = list(code_of.co_varnames[: code_of.co_argcount])
     matched, order, notes = _matched(words, own)
-    wanted = numba_function(function, f"void({', '.join(matched)})")
-    code = compile_numba(wanted, arch=words["arch"])
+    typed = numba_function(function, f"void({', '.join(matched)})")
+    code = compile_numba(typed, arch=words["arch"])
     if code.linked:
         raise ValueError("a kernel that is linked with other files cannot be judged")
-    return code.ptx, {"entry": wanted.name, "threads": 0, "shared": 0, "hidden": 0, "order": order, "own": own,
+    return code.ptx, {"entry": typed.name, "threads": 0, "shared": 0, "hidden": 0, "order": order, "own": own,
             "constants": {}, "notes": notes}  # fmt: skip
 
 
@@ -204,15 +204,15 @@ def _matched(words: dict[str, Any], own: list[str]) -> tuple[list[str], list[int
     """For each parameter of the kernel its type, and where its value comes from: a place among the problem's, or the
     name of one that the file gives itself.
     """
-    given, entry = words["arguments"], words["entry"]
-    for name in given:
+    texts, entry = words["arguments"], words["entry"]
+    for name in texts:
         if name not in own:
             raise ValueError(f"{entry} has no parameter {name}, which `# arguments:` gives; it has {', '.join(own)}")
-    matched = match(entry, [name for name in own if name not in given], [Wanted(*p[:2]) for p in words["parameters"]])
-    places = iter(matched.order)
-    order: list[int | str] = [name if name in given else next(places) for name in own]
+    matched = match(entry, [name for name in own if name not in texts], [Wanted(*p[:2]) for p in words["parameters"]])
+    positions = iter(matched.order)
+    order: list[int | str] = [name if name in texts else next(positions) for name in own]
     number = "i32" if words["language"] == "triton" else "int32"
-    types = [number if isinstance(place, str) else words["parameters"][place][2] for place in order]
+    types = [number if isinstance(position, str) else words["parameters"][position][2] for position in order]
     return types, order, [matched.note] if matched.note else []
 
 

@@ -67,11 +67,11 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
 @strict
 def facts_of(words: Any) -> KernelFacts:
     """What is known of a kernel."""
-    warnings = tuple(_warning(each) for each in words["warnings"][:_MOST_FINDINGS])
-    divided = tuple(_division(*each) for each in words["divisions"][:_MOST_FINDINGS])
+    warnings = tuple(_warning(warning) for warning in words["warnings"][:_MOST_FINDINGS])
+    divided = tuple(_division(*division) for division in words["divisions"][:_MOST_FINDINGS])
     known = words["float_index"] is True, words["atomics"] is True
-    conditions = tuple(_condition(*each) for each in words["conditions"][:_MOST_FINDINGS])
-    constants = tuple(whole(each, 0, 1 << 31) for each in words["constants"][:_MOST_CONSTANTS])
+    conditions = tuple(_condition(*condition) for condition in words["conditions"][:_MOST_FINDINGS])
+    constants = tuple(whole(constant, 0, 1 << 31) for constant in words["constants"][:_MOST_CONSTANTS])
     return KernelFacts(
         *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
         constants=constants, keeps=words["keeps"] is True,
@@ -155,19 +155,21 @@ def _uses(words: Any) -> tuple[VariableUse, ...]:
 
 def finding_words(finding: Finding) -> dict[str, Any]:
     """A finding."""
-    place = {name: list(at) for name, at in finding.thread.items() if at is not None} if finding.thread else None
-    return {"kind": finding.kind, "message": finding.message, "line": finding.line, "thread": place}
+    thread_words = {name: list(at) for name, at in finding.thread.items() if at is not None} if finding.thread else None
+    return {"kind": finding.kind, "message": finding.message, "line": finding.line, "thread": thread_words}
 
 
 def warning_words(warning: Diagnostic) -> dict[str, Any]:
     """A warning of the compiler."""
-    place = {"file": warning.file, "line": warning.line, "column": warning.column}
-    return {**place, "message": warning.message, "source_line": warning.source_line, "notes": list(warning.notes)}
+    location = {"file": warning.file, "line": warning.line, "column": warning.column}
+    return {**location, "message": warning.message, "source_line": warning.source_line, "notes": list(warning.notes)}
 
 
 def _warning(words: Mapping[str, Any]) -> Diagnostic:
-    place = text(words["file"]), source_line(words["line"]) or 0, source_line(words["column"]) or 0
-    return Diagnostic("warning", *place, text(words["message"]), text(words["source_line"]), notes_of(words["notes"]))
+    location = text(words["file"]), source_line(words["line"]) or 0, source_line(words["column"]) or 0
+    return Diagnostic(
+        "warning", *location, text(words["message"]), text(words["source_line"]), notes_of(words["notes"])
+    )
 
 
 @strict
@@ -194,8 +196,8 @@ def blame_words(blame: Blame | None) -> dict[str, Any] | None:
     """Who is behind a wrong element."""
     if blame is None:
         return None
-    place = {name: list(at) for name, at in blame.place.items()} if blame.place else None
-    return {"text": blame.text, "line": blame.line, "place": place}
+    thread_words = {name: list(at) for name, at in blame.place.items()} if blame.place else None
+    return {"text": blame.text, "line": blame.line, "place": thread_words}
 
 
 @strict

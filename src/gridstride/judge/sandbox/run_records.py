@@ -105,13 +105,13 @@ def _counters(words: Mapping[str, Any]) -> Counters:
     counters = Counters()
     _fill(counters, words)
     lines = []
-    for each in words["lines"]:
+    for line in words["lines"]:
         lines.append(LineCounters())
-        _fill(lines[-1], each)
+        _fill(lines[-1], line)
     counters.lines = tuple(lines)
     counted, there = words["sampled"]
     counters.sampled = (_count(counted), _count(there))
-    counters.chain = tuple(_clocks(each) for each in words["chain"])
+    counters.chain = tuple(_clocks(clocks) for clocks in words["chain"])
     if len(counters.chain) != len(Counters().chain):
         raise MalformedError(f"{len(counters.chain)} chains")
     for name in _BYTES:

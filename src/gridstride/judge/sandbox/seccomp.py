@@ -59,10 +59,10 @@ def lock() -> None:
     class _Program(ctypes.Structure):
         _fields_ = (("count", ctypes.c_ushort), ("text", ctypes.c_void_p))
 
-    given = _Program(len(program) // 8, ctypes.addressof(text))
+    filter_program = _Program(len(program) // 8, ctypes.addressof(text))
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or library.prctl(
-        _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(given), 0, 0
+        _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(filter_program), 0, 0
     ):
         raise OSError(ctypes.get_errno(), "seccomp")
 
@@ -99,7 +99,7 @@ def _when(number: int, then: Sequence[_Instruction]) -> list[_Instruction]:
 
 
 def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
-    tests = [each for value in values for each in ((_EQUAL, 0, 1, value), _passes())]
+    tests = [instruction for value in values for instruction in ((_EQUAL, 0, 1, value), _passes())]
     return [_low(argument), *tests, _fails(errno.EPERM)]
 
 
@@ -110,8 +110,8 @@ def _opens(argument: int) -> list[_Instruction]:
     writing for a right to truncate that it has from version 3 on only, and O_PATH for nothing either.
     """
     cut = _O_TRUNC  # and O_RDONLY, which is 0
-    refused = [each for value in (_O_ACCMODE, _O_ACCMODE | _O_TRUNC, cut)
-               for each in ((_EQUAL, 0, 1, value), _fails(errno.EPERM))]  # fmt: skip
+    refused = [instruction for value in (_O_ACCMODE, _O_ACCMODE | _O_TRUNC, cut)
+               for instruction in ((_EQUAL, 0, 1, value), _fails(errno.EPERM))]  # fmt: skip
     return [_low(argument), (_ANY_BIT, 0, 1, _O_PATH | _O_TMPFILE), _fails(errno.EPERM),
             (_AND, 0, 0, _O_ACCMODE | _O_TRUNC), *refused, _passes()]  # fmt: skip
 
@@ -127,7 +127,7 @@ def _maps() -> list[_Instruction]:
 
 def _controls() -> list[_Instruction]:
     """Descriptors: copies and flags, and of the latter not O_ASYNC."""
-    harmless = [each for value in _FCNTL_COMMANDS for each in ((_EQUAL, 0, 1, value), _passes())]
+    harmless = [instruction for value in _FCNTL_COMMANDS for instruction in ((_EQUAL, 0, 1, value), _passes())]
     return [_low(1), *harmless, (_EQUAL, 0, 3, _F_SETFL), _low(2), (_ANY_BIT, 1, 0, _O_ASYNC), _passes(),
             _fails(errno.EPERM)]  # fmt: skip
 

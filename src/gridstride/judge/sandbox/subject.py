@@ -248,8 +248,8 @@ class SandboxedKernel:
 def _bounds(signature: Signature, case: Case, runs: int) -> Bounds:
     """What a reply of so many runs can hold: their outputs, and what was found."""
     outputs = [p for p in signature.parameters if p.written]
-    each = sum(prod(signature.shape(p, case.sizes)) * np.dtype(p.dtype).itemsize for p in outputs)
-    return Bounds(words=_FOUND, buffers=runs * len(outputs), nbytes=runs * each)
+    nbytes = sum(prod(signature.shape(p, case.sizes)) * np.dtype(p.dtype).itemsize for p in outputs)
+    return Bounds(words=_FOUND, buffers=runs * len(outputs), nbytes=runs * nbytes)
 
 
 def _sent(value: Any, buffers: list[bytes]) -> Any:
@@ -268,12 +268,12 @@ def _results(reply: Message, signature: Signature, case: Case, inputs: Values, m
     if not reply.words["findings"] and runs != most:
         raise checked_words.MalformedError(f"{runs} of {most} runs")
     made: list[Results] = []
-    given = iter(reply.buffers)
+    arrays = iter(reply.buffers)
     for _ in range(runs):
         made.append({})
         for parameter in outputs:
             shape, dtype = signature.shape(parameter, case.sizes), np.dtype(parameter.dtype)
-            data = next(given)
+            data = next(arrays)
             if len(data) != prod(shape) * dtype.itemsize:
                 raise checked_words.MalformedError(f"{len(data)} bytes for {parameter.name}")
             made[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)

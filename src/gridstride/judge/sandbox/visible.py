@@ -77,14 +77,18 @@ def _packages() -> Iterator[str]:
                 continue
             notes = _notes(name, folder)
             if spec.origin or notes:
-                yield from (path, *notes, *(each for each in (f"{path}.libs",) if os.path.exists(each)))
+                yield from (
+                    path,
+                    *notes,
+                    *(libraries for libraries in (f"{path}.libs",) if os.path.exists(libraries)),
+                )
 
 
 def _notes(name: str, folder: str) -> list[str]:
     """The folders of notes on distributions whose names begin so."""
     with contextlib.suppress(OSError):
-        found = (each for each in os.listdir(folder) if each.startswith(name) and each.endswith(".dist-info"))
-        return [os.path.join(folder, each) for each in found]
+        names = (entry for entry in os.listdir(folder) if entry.startswith(name) and entry.endswith(".dist-info"))
+        return [os.path.join(folder, entry) for entry in names]
     return []
 
 

@@ -33,18 +33,18 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 def main() -> None:
     """Lock the room, say so, and serve until the parent hangs up."""
-    given = json.loads(sys.argv[1])
+    options = json.loads(sys.argv[1])
     faulthandler.disable()
-    die_with_parent(given["parent"])
-    replies = os.fdopen(given["replies"], "wb", buffering=0)
-    room = Room(given)
+    die_with_parent(options["parent"])
+    replies = os.fdopen(options["replies"], "wb", buffering=0)
+    room = Room(options)
     room.warm_up()
     gc.freeze()
     gc.enable()
-    say(replies, Message({"ready": lock(given)}))
+    say(replies, Message({"ready": lock(options)}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
-    while (asked := read(requests.read)) is not None:
-        reply = room.answer(asked)
+    while (request := read(requests.read)) is not None:
+        reply = room.answer(request)
         sys.stdout.flush()
         say(replies, reply)
 
@@ -58,26 +58,26 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def lock(given: Mapping[str, Any]) -> dict[str, Any]:
+def lock(options: Mapping[str, Any]) -> dict[str, Any]:
     """Give everything up that is not needed; says what the kernel could do about it.
 
     A thread that a library has started before is not locked in with this one: nothing holds then.
     """
     alone = len(os.listdir("/proc/self/task")) == 1
-    limits, folders = Limits(**given["limits"]), given["folders"]
+    limits, folders = Limits(**options["limits"]), options["folders"]
     filtered = seccomp.available()  # asks the file system, so before that is given up
     restrict(limits)
-    tempfile.tempdir = given["scratch"]  # asked for, it would try out whether a file can be removed there
-    paths = [path for path, _ in folders if path != given["scratch"]]
-    inside = given.get("namespace", True) and namespace.enter(
-        paths, given["scratch"], nbytes=limits.scratch, inodes=MOST_FILES
+    tempfile.tempdir = options["scratch"]  # asked for, it would try out whether a file can be removed there
+    paths = [path for path, _ in folders if path != options["scratch"]]
+    inside = options.get("namespace", True) and namespace.enter(
+        paths, options["scratch"], nbytes=limits.scratch, inodes=MOST_FILES
     )
-    die_with_parent(given["parent"])  # again: the kernel forgets it with the namespace
+    die_with_parent(options["parent"])  # again: the kernel forgets it with the namespace
     namespace.drop_capabilities()
     rules = [(path, rights) for path, rights in folders]
     if inside:  # what is there may be listed, as imports do
         rules += [(path, landlock.READ_DIR) for path in sys.path if path]
-    have = landlock.lock(rules, at_most=given.get("landlock"))
+    have = landlock.lock(rules, at_most=options.get("landlock"))
     if filtered:
         seccomp.lock()
     return {"landlock": have if alone else 0, "seccomp": filtered and alone, "namespace": bool(inside)}
@@ -93,8 +93,8 @@ def say(replies: Any, message: Message) -> None:
 class Room:
     """One virtual GPU and the kernel that is being judged."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._given = given
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._given = options
         self._gpu: Any = None
         self._kernel: Any = None
         self._cramped = False
@@ -120,12 +120,12 @@ class Room:
             workers=self._given["workers"],
         )
 
-    def answer(self, asked: Message) -> Message:
+    def answer(self, request: Message) -> Message:
         """The reply to one request; whatever goes wrong within is a reply too."""
         does: dict[str, Callable[[Message], Message]] = {
             "build": self._build,
             "build_ptx": self._build_ptx,
-            "refusal": lambda asked: Message({"refusal": self._kernel.refusal(asked.words["sizes"])}),
+            "refusal": lambda request: Message({"refusal": self._kernel.refusal(request.words["sizes"])}),
             "attempt": self._attempt,
             "observe": self._observe,
             "blame": self._blame,
@@ -133,7 +133,7 @@ class Room:
             "way": self._way,
         }
         try:
-            return does[asked.words["do"]](asked)
+            return does[request.words["do"]](request)
         except RacesNotWatched as error:  # a verdict would say that there are none
             return Message({"unable": str(error)})
         except Exception as error:
@@ -146,72 +146,72 @@ class Room:
                 )  # of ours, or of a library: the parent says so, and its verdict is no pass
             return Message({"error": f"{type(error).__name__}: {error}"})
 
-    def _build(self, asked: Message) -> Message:
+    def _build(self, request: Message) -> Message:
         from gridstride.judge.execution.runnable import RefusedError, build_for
         from gridstride.judge.header import KernelFile
         from gridstride.judge.sandbox.confined_clang import compiled_from
 
-        words = asked.words
+        words = request.words
         self._kernel = None
         gc.collect()
         file = KernelFile(words["name"], words["filename"], words["source"], "", words["entry"], None, None)
         signature = records.signature_of(words["signature"])
         try:
             launch = records.launch_of(words["launch"])
-            compiled = compiled_from(asked.buffers[0], words, self._gpu.properties.arch) if asked.buffers else None
+            compiled = compiled_from(request.buffers[0], words, self._gpu.properties.arch) if request.buffers else None
             self._kernel = build_for(signature, file, launch, self._gpu, compiled)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
         return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
-    def _build_ptx(self, asked: Message) -> Message:
+    def _build_ptx(self, request: Message) -> Message:
         from gridstride.judge.execution.runnable import RefusedError
         from gridstride.judge.sandbox.ptx_kernel import build_ptx
 
         self._kernel = None
         gc.collect()
         try:
-            self._kernel = build_ptx(asked.words, records.launch_of(asked.words["launch"]), self._gpu)
+            self._kernel = build_ptx(request.words, records.launch_of(request.words["launch"]), self._gpu)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})
         return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
-    def _attempt(self, asked: Message) -> Message:
-        signature, case = self._case(asked)
-        inputs = _inputs(asked.words["numbers"], asked.buffers)
+    def _attempt(self, request: Message) -> Message:
+        signature, case = self._case(request)
+        inputs = _inputs(request.words["numbers"], request.buffers)
         done = self._kernel.attempt(signature, case, inputs)
         reply = _replied([records.finding_words(f) for f in done.findings], done.results)
         reply.words["path"] = records.path_words(done.path)
         return reply
 
-    def _observe(self, asked: Message) -> Message:
-        signature, case = self._case(asked)
-        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
+    def _observe(self, request: Message) -> Message:
+        signature, case = self._case(request)
+        (inputs,) = _inputs(request.words["numbers"], request.buffers)
         done = self._kernel.observed(signature, case, inputs)
-        found = [records.finding_words(f) for f in done.findings]
-        reply = _replied(found, [done.results] if done.results is not None else [])
+        findings = [records.finding_words(f) for f in done.findings]
+        reply = _replied(findings, [done.results] if done.results is not None else [])
         if done.run is not None:
             entry = self._entry()
             reply.words["run"] = run_records.run_words(done.run, entry)
         return reply
 
-    def _blame(self, asked: Message) -> Message:
-        signature, case = self._case(asked)
-        inputs, masks = _inputs(asked.words["numbers"], asked.buffers)
-        found = self._kernel.blame(signature, case, inputs, asked.words["name"], masks["wrong"], masks["unwritten"])
-        return Message({"blame": records.blame_words(found)})
+    def _blame(self, request: Message) -> Message:
+        signature, case = self._case(request)
+        inputs, masks = _inputs(request.words["numbers"], request.buffers)
+        blamed = self._kernel.blame(signature, case, inputs, request.words["name"], masks["wrong"], masks["unwritten"])
+        return Message({"blame": records.blame_words(blamed)})
 
-    def _accesses(self, asked: Message) -> Message:
-        signature, case = self._case(asked)
-        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
-        found = self._kernel.accesses(signature, case, inputs, asked.words["lines"])
-        return Message({"accesses": [records.access_words(each) for each in found]})
+    def _accesses(self, request: Message) -> Message:
+        signature, case = self._case(request)
+        (inputs,) = _inputs(request.words["numbers"], request.buffers)
+        accesses = self._kernel.accesses(signature, case, inputs, request.words["lines"])
+        return Message({"accesses": [records.access_words(access) for access in accesses]})
 
-    def _way(self, asked: Message) -> Message:
-        signature, case = self._case(asked)
-        (inputs,) = _inputs(asked.words["numbers"], asked.buffers)
-        found = self._kernel.way_of_a_warp(signature, case, inputs)
-        return Message({"way": [records.step_words(each) for each in found]})
+    def _way(self, request: Message) -> Message:
+        signature, case = self._case(request)
+        (inputs,) = _inputs(request.words["numbers"], request.buffers)
+        steps = self._kernel.way_of_a_warp(signature, case, inputs)
+        return Message({"way": [records.step_words(step) for step in steps]})
 
     def _entry(self) -> Any:
         """The virtual GPU's own kernel."""
@@ -220,20 +220,20 @@ class Room:
         with use(self._gpu):
             return self._kernel.kernel.bound().kernel
 
-    def _case(self, asked: Message) -> Any:
-        return records.signature_of(asked.words["signature"]), records.case_of(asked.words["case"])
+    def _case(self, request: Message) -> Any:
+        return records.signature_of(request.words["signature"]), records.case_of(request.words["case"])
 
 
 def _inputs(numbers: list[dict[str, Any]], buffers: Any) -> list[dict[str, Any]]:
     """Each input's values: numbers as they are, arrays from [place among the buffers, dtype, shape]."""
-    return [{name: _value(each, buffers) for name, each in values.items()} for values in numbers]
+    return [{name: _value(arrays, buffers) for name, arrays in values.items()} for values in numbers]
 
 
-def _value(given: Any, buffers: Any) -> Any:
-    if not isinstance(given, list):
-        return given
-    place, dtype, shape = given
-    return np.frombuffer(buffers[place], dtype).reshape(shape)
+def _value(value: Any, buffers: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    number, dtype, shape = value
+    return np.frombuffer(buffers[number], dtype).reshape(shape)
 
 
 def _replied(findings: list[Any], results: Any) -> Message:

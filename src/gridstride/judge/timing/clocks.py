@@ -77,5 +77,5 @@ def multiprocessor_mhz(device: Device) -> float | None:
     with use(device):
         seen: Any = empty(2, np.uint64)
         cuda(_SPIN, filename="clock.cu")["gridstride_clock"][1, 1](seen)
-        clocks, nanoseconds = (int(each) for each in seen.numpy())
+        clocks, nanoseconds = (int(clock) for clock in seen.numpy())
     return 1e3 * clocks / nanoseconds

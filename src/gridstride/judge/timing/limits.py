@@ -52,7 +52,7 @@ class Rates:
 def _tensor_rate(capability: tuple[int, int]) -> float:
     """16-bit multiply-adds per clock and multiprocessor; without a limit where no chip here has the capability."""
     known = (chip_named(name) for name in names())
-    return max((each.rates["tensor_f16_fma"] for each in known if each.properties.compute_capability == capability),
+    return max((chip.rates["tensor_f16_fma"] for chip in known if chip.properties.compute_capability == capability),
                default=math.inf)  # fmt: skip
 
 

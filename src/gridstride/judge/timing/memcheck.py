@@ -38,7 +38,7 @@ class Checked:
 
 def program() -> str | None:
     """The compute-sanitizer on this machine; None where there is none."""
-    return shutil.which(NAME) or next((place for place in _PLACES if os.access(place, os.X_OK)), None)
+    return shutil.which(NAME) or next((path for path in _PLACES if os.access(path, os.X_OK)), None)
 
 
 def memcheck(kernel: str, problem: str, seed: int) -> Checked:
@@ -61,15 +61,15 @@ def memcheck(kernel: str, problem: str, seed: int) -> Checked:
     return parse(done.stdout + done.stderr)
 
 
-def parse(said: str) -> Checked:
+def parse(output: str) -> Checked:
     """From what memcheck printed; those of one kind on one line are one."""
-    lines = [line.removeprefix("=========").strip() for line in said.splitlines() if line.startswith("=========")]
+    lines = [line.removeprefix("=========").strip() for line in output.splitlines() if line.startswith("=========")]
     findings = tuple({(f.kind, f.line, f.message.partition(" by ")[0]): f for f in _faults(lines)}.values())
     if findings:
         return Checked(findings)
     summary = next((line for line in lines if line.startswith(_DONE)), "")
     if not summary.startswith(f"{_DONE}0 errors"):
-        words = [line for line in (*lines, *said.splitlines()) if line.strip() and not line.startswith("COMPUTE-SAN")]
+        words = [line for line in (*lines, *output.splitlines()) if line.strip() and not line.startswith("COMPUTE-SAN")]
         return Checked(problem=f"{NAME} could not look: {words[0].strip() if words else 'it said nothing'}")
     return Checked()
 
@@ -87,8 +87,8 @@ def _fault(text: str) -> Finding:
     kind = "misaligned" if "is misaligned" in text else "out_of_bounds"
     where = {"misaligned": "at an address that is no multiple of it", "out_of_bounds": "outside of all arrays"}[kind]
     message = f"{match[2]} of {match[3]} bytes of {match[1]} memory {where}, at the timed size ({NAME})"
-    place = None
+    location = None
     if thread:
         numbers = [int(group) for group in thread.groups()]
-        place = {"block": (*numbers[3:],), "thread": (*numbers[:3],)}
-    return Finding(kind, message, int(line[1]) if line else None, place)
+        location = {"block": (*numbers[3:],), "thread": (*numbers[:3],)}
+    return Finding(kind, message, int(line[1]) if line else None, location)

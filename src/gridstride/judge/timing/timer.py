@@ -124,9 +124,9 @@ class Timer:
     def _rounds(self, own: JudgedKernel, turns: Mapping[str, Turns]) -> None:
         mine = turns[""]
         fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
-        each = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
+        unit = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
         many = f"{fewest} to {most}" if fewest < most else most
-        self._progress(f"timing, {many} rounds of {each}")
+        self._progress(f"timing, {many} rounds of {unit}")
         for one in turns.values():
             one.times.clear()
         last = False
@@ -138,7 +138,7 @@ class Timer:
             last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
         if own.right:
             self._progress("checking what the timed launches left")
-            own.check(mine.last_sets(len(self._sets)), whole=True)
+            own.check(mine.last_sets(len(self._sets)), complete=True)
 
     def _turns(self, call: Call, own: JudgedKernel | None) -> Turns:
         """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""
@@ -173,7 +173,7 @@ class Timer:
         self._device.synchronize()  # not this stream alone: whatever else may be under way
         idle = self._clock()
         turns.laps.append(Lap(end.elapsed_ms(first), 1e3 * (idle - begun), 1e3 * (idle - launched)))
-        own.check(numbers, whole=turns.slow)
+        own.check(numbers, complete=turns.slow)
         return elapsed
 
     def _warm(self, own: JudgedKernel, turns: Turns) -> float | None:

@@ -55,13 +55,13 @@ class Turns:
 
     def next_sets(self, launches: int, sets: int) -> list[int]:
         """The sets of the next launches."""
-        numbers = [(self.count + each) % sets for each in range(launches)]
+        numbers = [(self.count + number) % sets for number in range(launches)]
         self.count += launches
         return numbers
 
     def last_sets(self, sets: int) -> list[int]:
         """The sets of the last batch."""
-        return [(self.count - 1 - each) % sets for each in range(self.launches)]
+        return [(self.count - 1 - number) % sets for number in range(self.launches)]
 
 
 class JudgedKernel:
@@ -107,12 +107,12 @@ class JudgedKernel:
             **self._first.launch.together,
         )
 
-    def check(self, numbers: Iterable[int], *, whole: bool) -> None:
+    def check(self, numbers: Iterable[int], *, complete: bool) -> None:
         """Look at what the launches left in these sets: at some pieces, or at all."""
         for number in set(numbers):
             drawn, buffers = self._sets[self._holds[number]], self._sets[number].buffers
-            answers = {name: each for name, each in drawn.answers.items() if name not in self._invariants}
-            if whole or self._invariants:
+            answers = {name: answer for name, answer in drawn.answers.items() if name not in self._invariants}
+            if complete or self._invariants:
                 results = buffers.results()
                 self.right &= all(answer.holds(results[name]) for name, answer in answers.items())
                 wide = {name: widened(value) for name, value in drawn.inputs.items()} if self._invariants else {}

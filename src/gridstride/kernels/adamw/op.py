@@ -35,10 +35,10 @@ def adamw_(
 def _check(param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int) -> None:
     check(param.is_contiguous(), "param", param, "contiguous")
     check_alike(grad, "grad", param, "param")
-    for name, each in zip(_MOMENTS, (exp_avg, exp_avg_sq), strict=True):
-        fits = each.shape == param.shape and each.dtype == _wide(param) and each.device == param.device
-        wanted = f"contiguous {_wide(param)} {tuple(param.shape)} on {param.device}"
-        check(fits and each.is_contiguous(), name, each, wanted)
+    for name, moment in zip(_MOMENTS, (exp_avg, exp_avg_sq), strict=True):
+        fits = moment.shape == param.shape and moment.dtype == _wide(param) and moment.device == param.device
+        expected = f"contiguous {_wide(param)} {tuple(param.shape)} on {param.device}"
+        check(fits and moment.is_contiguous(), name, moment, expected)
     if step < 1:
         raise ValueError(f"step is {step}: the first step is 1, and its moments' corrections begin there")
 

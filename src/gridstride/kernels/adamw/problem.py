@@ -30,8 +30,8 @@ SMALL = 2.0**-125  # a rounding error of this is the step between float32 number
 def numbers(setting: int) -> dict[str, float]:
     """A setting's numbers as the float32 that a kernel gets: 1 - 0.999 is not what 1 - float32(0.999) is."""
     lr, beta1, beta2, eps, decay, step = SETTINGS[setting % len(SETTINGS)]
-    each = (lr, beta1, beta2, eps, decay, 1.0 - beta1**step, 1.0 - beta2**step)
-    return {name: float(np.float32(value)) for name, value in zip(NUMBERS, each, strict=True)}
+    scalars = (lr, beta1, beta2, eps, decay, 1.0 - beta1**step, 1.0 - beta2**step)
+    return {name: float(np.float32(value)) for name, value in zip(NUMBERS, scalars, strict=True)}
 
 
 def _moments(v: Values) -> tuple[Array, Array]:

@@ -197,13 +197,13 @@ def _sdpa_backward(v: Values, backend: str) -> object:
     key = backend, v["q"].data_ptr()
     if key not in _graphs:
         _graphs.clear()
-        given = [x[None].detach().requires_grad_() for x in (v["q"].flatten(0, 1), v["k"], v["v"])]
+        leaves = [x[None].detach().requires_grad_() for x in (v["q"].flatten(0, 1), v["k"], v["v"])]
         with torch.enable_grad(), sdpa_kernel(getattr(SDPBackend, backend)):
-            q, k, values = given
-            out = F.scaled_dot_product_attention(q, k, values, scale=float(v["scale"]), enable_gqa=True)
-        _graphs[key] = out, given
-    out, given = _graphs[key]
-    return torch.autograd.grad(out, given, v["dout"].view_as(out), retain_graph=True)
+            q, k, value = leaves
+            out = F.scaled_dot_product_attention(q, k, value, scale=float(v["scale"]), enable_gqa=True)
+        _graphs[key] = out, leaves
+    out, leaves = _graphs[key]
+    return torch.autograd.grad(out, leaves, v["dout"].view_as(out), retain_graph=True)
 
 
 problem = Problem(

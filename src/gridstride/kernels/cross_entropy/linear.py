@@ -57,8 +57,8 @@ def sum_of_losses(hidden: Tensor, weight: Tensor, labels: Tensor, ignore_index: 
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
         hidden, weight = hidden.to(dtype), weight.to(dtype)
-    wanted = torch.is_grad_enabled()
-    slopes = wanted and hidden.requires_grad, wanted and weight.requires_grad
+    needs_gradient = torch.is_grad_enabled()
+    slopes = needs_gradient and hidden.requires_grad, needs_gradient and weight.requires_grad
     loss: Tensor = _call(hidden, weight, labels, ignore_index, *slopes)[0]
     return loss
 
@@ -66,8 +66,8 @@ def sum_of_losses(hidden: Tensor, weight: Tensor, labels: Tensor, ignore_index: 
 def rows_of_piece(rows: int, classes: int, element_bytes: int) -> int:
     """How many rows' logits are there at a time: as many as their bound lets, in pieces of about the same length."""
     most = max(_PIECE_BYTES // (classes * element_bytes) // _ROWS, 1) * _ROWS
-    each = ceil_div(rows, max(ceil_div(rows, most), 1))
-    return max(min(ceil_div(each, _ROWS) * _ROWS, rows), 1)
+    rows_each = ceil_div(rows, max(ceil_div(rows, most), 1))
+    return max(min(ceil_div(rows_each, _ROWS) * _ROWS, rows), 1)
 
 
 def _pieces(rows: int, length: int) -> Iterator[slice]:
@@ -151,7 +151,7 @@ def _gradient(ctx: Any, dloss: Tensor, *_: Tensor) -> tuple[Tensor | None, Tenso
             "torch.nn.functional.cross_entropy"
         )
     saved = zip(ctx.saved_tensors, ctx.slopes, strict=True)
-    dhidden, dweight = (_times(slope, dloss) if wanted else None for slope, wanted in saved)
+    dhidden, dweight = (_times(slope, dloss) if needed else None for slope, needed in saved)
     return dhidden, dweight, None, None, None, None
 
 

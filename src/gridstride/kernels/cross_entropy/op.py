@@ -41,8 +41,8 @@ def cross_entropy(
     a CPU. ValueError for class weights, label smoothing, and targets that are probabilities, which have no kernel.
     """
     if weight is not None or label_smoothing:
-        given = "weight is a tensor" if weight is not None else f"label_smoothing is {label_smoothing}"
-        raise ValueError(f"{given}: the kernel has none; torch.nn.functional.cross_entropy has")
+        reason = "weight is a tensor" if weight is not None else f"label_smoothing is {label_smoothing}"
+        raise ValueError(f"{reason}: the kernel has none; torch.nn.functional.cross_entropy has")
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
     _check_target(input, target)
@@ -77,8 +77,8 @@ def _threads(logits: Tensor) -> int:
     """Of a row: a few vectors for each, and more where there are too few rows for all multiprocessors."""
     rows, classes = logits.shape
     vectors, threads = classes * logits.element_size() // 16, _FEWEST
-    each = _EACH if rows >= 2 * multiprocessors(logits.device) else 1
-    while threads < _MOST // (4 if each > 1 else 1) and vectors > threads * each:
+    per_thread = _EACH if rows >= 2 * multiprocessors(logits.device) else 1
+    while threads < _MOST // (4 if per_thread > 1 else 1) and vectors > threads * per_thread:
         threads *= 2
     return threads
 
@@ -96,8 +96,8 @@ def _cuda(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Te
     threads = _threads(logits)
     run = launcher("cross_entropy", "04_vectorised", logits.device, ELEMENT=element(logits), THREADS=threads)
     if rows:
-        given = logits.contiguous(), labels.contiguous()
-        run((rows, 1, 1), threads, *given, loss, lse, rows, classes, ignore_index)
+        contiguous = logits.contiguous(), labels.contiguous()
+        run((rows, 1, 1), threads, *contiguous, loss, lse, rows, classes, ignore_index)
     return loss, lse
 
 
@@ -107,9 +107,9 @@ def _backward_cuda(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, i
     rows, classes = logits.shape
     run = launcher("cross_entropy_backward", "04_pieces", logits.device, ELEMENT=element(logits))
     if rows:
-        given = (each.contiguous() for each in (logits, labels, lse, dloss))
+        contiguous = (tensor.contiguous() for tensor in (logits, labels, lse, dloss))
         pieces = ceil_div(classes * logits.element_size(), _PIECE)
-        run((rows * pieces, 1, 1), _PIECE_THREADS, *given, dlogits, rows, classes, ignore_index)
+        run((rows * pieces, 1, 1), _PIECE_THREADS, *contiguous, dlogits, rows, classes, ignore_index)
     return dlogits
 
 
@@ -148,9 +148,9 @@ def _fake(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Te
 @torch.library.register_fake("gridstride::cross_entropy_backward")
 def _backward_fake(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
     _check(logits, labels)
-    for name, each in (("dloss", dloss), ("lse", lse)):
-        fits = each.shape == labels.shape and each.dtype == _wide(logits) and each.device == logits.device
-        check(fits, name, each, lambda: f"{_wide(logits)} [{labels.shape[0]}] on {logits.device}")
+    for name, tensor in (("dloss", dloss), ("lse", lse)):
+        fits = tensor.shape == labels.shape and tensor.dtype == _wide(logits) and tensor.device == logits.device
+        check(fits, name, tensor, lambda: f"{_wide(logits)} [{labels.shape[0]}] on {logits.device}")
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
 
 

@@ -93,10 +93,10 @@ def certain(v: Values, draw: Generator) -> dict[str, Any]:
     """One logit far above the others: the label's in half of the rows, where the loss is next to nothing."""
     logits = v["logits"].copy()
     if logits.size:
-        places = draw.integers(0, logits.shape[1], len(logits))
+        columns = draw.integers(0, logits.shape[1], len(logits))
         sure = (draw.random(len(logits)) < 0.5) & (v["labels"] >= 0) & (v["labels"] < logits.shape[1])
-        places = np.where(sure, v["labels"], places)
-        logits[np.arange(len(logits)), places] = draw.choice([30.0, 1e3, 1e20], len(logits))
+        columns = np.where(sure, v["labels"], columns)
+        logits[np.arange(len(logits)), columns] = draw.choice([30.0, 1e3, 1e20], len(logits))
     return {"logits": logits}
 
 
@@ -109,9 +109,15 @@ def rising(v: Values, draw: Generator) -> dict[str, Any]:
 def masked(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows with -Inf at the end, at the beginning, in every second place, everywhere, and nowhere."""
     rows, classes = v["logits"].shape
-    place, cut = np.arange(classes), draw.integers(0, classes + 1, (rows, 1))
+    positions, cut = np.arange(classes), draw.integers(0, classes + 1, (rows, 1))
     kind = draw.integers(0, 5, (rows, 1))
-    hidden = [place >= cut, place < cut, np.broadcast_to(place % 2 == 1, (rows, classes)), place >= 0, place < 0]
+    hidden = [
+        positions >= cut,
+        positions < cut,
+        np.broadcast_to(positions % 2 == 1, (rows, classes)),
+        positions >= 0,
+        positions < 0,
+    ]
     return {"logits": np.where(np.choose(kind, np.broadcast_arrays(*hidden)), -np.inf, v["logits"])}
 
 

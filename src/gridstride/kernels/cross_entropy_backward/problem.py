@@ -97,18 +97,18 @@ def certain(v: Values, draw: Generator) -> dict[str, Any]:
     """One logit far above the others: the label's in half of the rows, where the gradient is next to nothing."""
     logits = v["logits"].copy()
     if logits.size:
-        places = draw.integers(0, logits.shape[1], len(logits))
+        columns = draw.integers(0, logits.shape[1], len(logits))
         sure = (draw.random(len(logits)) < 0.5) & (v["labels"] >= 0) & (v["labels"] < logits.shape[1])
-        logits[np.arange(len(logits)), np.where(sure, v["labels"], places)] = draw.choice([30.0, 1e3], len(logits))
+        logits[np.arange(len(logits)), np.where(sure, v["labels"], columns)] = draw.choice([30.0, 1e3], len(logits))
     return _with(logits)
 
 
 def masked(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows with -Inf in every second place, at the end, everywhere, and nowhere."""
     rows, classes = v["logits"].shape
-    place, kind = np.arange(classes), draw.integers(0, 4, (rows, 1))
+    positions, kind = np.arange(classes), draw.integers(0, 4, (rows, 1))
     cut = draw.integers(0, classes + 1, (rows, 1))
-    hidden = [np.broadcast_to(place % 2 == 1, (rows, classes)), place >= cut, place >= 0, place < 0]
+    hidden = [np.broadcast_to(positions % 2 == 1, (rows, classes)), positions >= cut, positions >= 0, positions < 0]
     return _with(np.where(np.choose(kind, np.broadcast_arrays(*hidden)), -np.inf, v["logits"]))
 
 

@@ -45,7 +45,7 @@ class Geometry:
     @property
     def tiles(self) -> tuple[int, int, int, int]:
         """Of a block in a layer's products: queries, keys and values; output; gate and up; down."""
-        rows, own, units = (each // self.blocks for each in (self.qkv // 16, self.width // 8, self.hidden // 8))
+        rows, own, units = (tiles // self.blocks for tiles in (self.qkv // 16, self.width // 8, self.hidden // 8))
         return rows * self.chunks, own * (self.seen // 64), units * self.chunks, own * (self.hidden // 64)
 
     @property
@@ -113,11 +113,11 @@ def stream(
     """
     tiles = g.head_tiles(len(head))
     per_layer = (g.qkv * g.width + g.width * g.seen + 3 * g.hidden * g.width) // g.blocks
-    whole = head.new_empty((g.blocks, len(layers) * per_layer + tiles * 16 * g.width))
+    stream_of_blocks = head.new_empty((g.blocks, len(layers) * per_layer + tiles * 16 * g.width))
 
     def put(at: int, product: Tensor) -> int:
         flat = (_warps(g, product) if by_warp else product).flatten(1)
-        whole[:, at : at + flat.shape[1]] = flat
+        stream_of_blocks[:, at : at + flat.shape[1]] = flat
         return at + flat.shape[1]
 
     at = 0
@@ -128,9 +128,9 @@ def stream(
     padded[: len(head)] = head
     for product in _rows(g, padded).split(g.head_group, dim=1):
         at = put(at, product)
-    assert at == whole.shape[1]
+    assert at == stream_of_blocks.shape[1]
     assert at % _STAGE == 0
-    return whole
+    return stream_of_blocks
 
 
 def _warps(g: Geometry, product: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ def _philox(counter: Tensor, key: Tensor) -> Tensor:
         first, second = _MULTIPLIERS[0] * words[0], _MULTIPLIERS[1] * words[2]
         words = [second >> 32 & _WORD ^ words[1] ^ keys[0], second & _WORD,
                  first >> 32 & _WORD ^ words[3] ^ keys[1], first & _WORD]  # fmt: skip
-        keys = [each + step & _WORD for each, step in zip(keys, _WEYL, strict=True)]
+        keys = [key + step & _WORD for key, step in zip(keys, _WEYL, strict=True)]
     return torch.stack(words, 1)
 
 

@@ -39,7 +39,7 @@ def philox(counter: Array, key: int) -> Array:
 
 def words(n: int, seed: Array) -> Array:
     """The random numbers of n elements."""
-    key, start = (int(each) & 0xFFFFFFFFFFFFFFFF for each in seed)
+    key, start = (int(word) & 0xFFFFFFFFFFFFFFFF for word in seed)
     counters = np.arange(-(-n // 4), dtype=np.uint64) + np.uint64(start)
     return philox(counters, key).reshape(-1)[:n]
 
@@ -89,8 +89,8 @@ def above_a_word(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def _next_to_a_word(v: Values, draw: Generator, above: int) -> dict[str, Any]:
-    found = words(len(v["x"]), v["seed"])
-    return {"drop": min(int(draw.choice(found)) + above, 2**32 - 1)} if len(found) else {}
+    keep_words = words(len(v["x"]), v["seed"])
+    return {"drop": min(int(draw.choice(keep_words)) + above, 2**32 - 1)} if len(keep_words) else {}
 
 
 def torch_dropout(v: Values) -> object:

@@ -22,8 +22,8 @@ def reference(v: Values) -> dict[str, Array]:
     x = v["x"]
     inside = x[(x >= LOW) & (x < HIGH)]  # a NaN is neither
     bins = np.floor(inside / WIDTH).astype(np.int64) + BINS // 2  # inside + 4 would round what is small
-    found = np.bincount(bins, minlength=BINS)
-    return {"counts": (np.asarray(v["counts"], np.int64) + found).astype(np.int32)}
+    counts = np.bincount(bins, minlength=BINS)
+    return {"counts": (np.asarray(v["counts"], np.int64) + counts).astype(np.int32)}
 
 
 def one_bin(v: Values, draw: Generator) -> dict[str, Any]:

@@ -24,10 +24,10 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
 def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
     check(x.dim() > 0, "x", x, "a tensor of rows: [..., C]")
-    for name, given in (("weight", weight), ("bias", bias)):
-        if given is not None:
-            fits = given.shape == x.shape[-1:] and given.dtype == x.dtype and given.device == x.device
-            check(fits, name, given, lambda: f"{x.dtype} ({x.shape[-1]},) on {x.device}")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None:
+            fits = parameter.shape == x.shape[-1:] and parameter.dtype == x.dtype and parameter.device == x.device
+            check(fits, name, parameter, lambda: f"{x.dtype} ({x.shape[-1]},) on {x.device}")
 
 
 @torch.library.impl(_LIBRARY, "layer_norm", "CUDA")
@@ -38,7 +38,7 @@ def _cuda(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> 
     run = launcher("layer_norm", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
     if rows:
         threads = max(lanes, 128)
-        weight, bias = (given if given is None else given.contiguous() for given in (weight, bias))
+        weight, bias = (tensor if tensor is None else tensor.contiguous() for tensor in (weight, bias))
         blocks = ceil_div(rows, threads // lanes), 1, 1
         run(blocks, threads, x.contiguous(), weight, bias, y, mean, rstd, rows, width, eps)
     return y, mean, rstd
@@ -47,7 +47,7 @@ def _cuda(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> 
 @torch.library.impl(_LIBRARY, "layer_norm", "CPU")
 def _cpu(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Three:
     _check(x, weight, bias)
-    wide = [given if given is None else _widened(given) for given in (x, weight, bias)]
+    wide = [tensor if tensor is None else _widened(tensor) for tensor in (x, weight, bias)]
     y, mean, rstd = torch.native_layer_norm(wide[0], x.shape[-1:], wide[1], wide[2], eps)
     return y.to(x.dtype), mean, rstd
 
@@ -65,8 +65,8 @@ def _statistics(x: Tensor) -> torch.dtype:
     return torch.float32 if x.dtype in _HALVES else x.dtype
 
 
-def _widened(given: Tensor) -> Tensor:
-    return given.to(_statistics(given)).contiguous()
+def _widened(tensor: Tensor) -> Tensor:
+    return tensor.to(_statistics(tensor)).contiguous()
 
 
 # -- the gradient ------------------------------------------------------------------------------------------------------
@@ -80,13 +80,14 @@ def _gradient(
     ctx: Any, dy: Tensor, dmean: Tensor, drstd: Tensor
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
     x, weight, bias, mean, rstd = ctx.saved_tensors
-    wide = [given if given is None or given.is_cuda else _widened(given) for given in (dy, x, weight, bias)]
+    wide = [tensor if tensor is None or tensor.is_cuda else _widened(tensor) for tensor in (dy, x, weight, bias)]
     needed = ctx.needs_input_grad[:3]
-    found = torch.ops.aten.native_layer_norm_backward(
+    grads = torch.ops.aten.native_layer_norm_backward(
         wide[0].contiguous(), wide[1].contiguous(), x.shape[-1:], mean, rstd, wide[2], wide[3], needed
     )
     dx, dweight, dbias = (
-        grad.to(x.dtype) if wanted and grad is not None else None for grad, wanted in zip(found, needed, strict=True)
+        grad.to(x.dtype) if is_needed and grad is not None else None
+        for grad, is_needed in zip(grads, needed, strict=True)
     )
     return dx, dweight, dbias, None
 

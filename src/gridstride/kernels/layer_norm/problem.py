@@ -69,8 +69,8 @@ def torch_layer_norm(v: Values) -> object:
     """PyTorch's kernel, which gives mean and rstd as well."""
     import torch
 
-    found = torch.native_layer_norm(v["x"], v["x"].shape[-1:], v["weight"], v["bias"], v["eps"])
-    for name, value in zip(("y", "mean", "rstd"), found, strict=True):
+    results = torch.native_layer_norm(v["x"], v["x"].shape[-1:], v["weight"], v["bias"], v["eps"])
+    for name, value in zip(("y", "mean", "rstd"), results, strict=True):
         v[name].copy_(value.view_as(v[name]))
     return v["y"]
 

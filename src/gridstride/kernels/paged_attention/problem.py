@@ -99,8 +99,8 @@ def unused(v: Values, draw: Generator) -> dict[str, Any]:
         used[tables[s, tokens // BLOCK_SIZE], tokens % BLOCK_SIZE] = True
         tables[s, blocks[s] :] = draw.choice([-1, 1 << 30])
     cache = {name: v[name].copy() for name in ("keys", "values")}
-    for each in cache.values():
-        each.swapaxes(1, 2)[~used] = np.nan
+    for pool in cache.values():
+        pool.swapaxes(1, 2)[~used] = np.nan
     return {**cache, "tables": tables}
 
 

@@ -60,12 +60,30 @@ class Ring:
         return 2 * blocks, self.group, self.width + 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What is chosen by measurement; the defaults are the best on an H200. As the fields of Ring."""
+
+    piece: int = 8
+    warps: int = 4
+    resident: int = 2
+    least: int = 128
+    part: int = 32
+    snap: int = 64
+    slack: int = 16
+    even: int = 8
+    evict_first: bool = True
+
+
+_MEASURED = Tuning()
+
+
 def cut(
-    width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int, piece: int = 8,
-    warps: int = 4, resident: int = 2, least: int = 128, part: int = 32, snap: int = 64, slack: int = 16,
-    even: int = 8, evict_first: bool = True,
+    width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int,
+    tuning: Tuning = _MEASURED,
 ) -> Ring | str:  # fmt: skip
     """As many stages as the GPU's shared memory holds, of copies of at most `piece` tokens; or why there are none."""
+    warps, resident = tuning.warps, tuning.resident
     if width % 16:
         return f"head width {width} is not a multiple of 16, which the tensor cores take at a time"
     if group > _MOST_HEADS:
@@ -73,7 +91,7 @@ def cut(
     if -(-group // 8) * width > _TWO_BLOCKS:
         resident = 1
     budget = min(shared_per_block, shared_per_multiprocessor // resident - _RESERVED)
-    for tokens in range(min(piece, block_size), 0, -1):
+    for tokens in range(min(tuning.piece, block_size), 0, -1):
         tiles = (tokens + 1) // 2
         if block_size % tokens or (tiles % warps and warps % tiles):
             continue
@@ -83,8 +101,8 @@ def cut(
         if stages >= 2:
             return Ring(
                 width=width, group=group, block_size=block_size, stages=stages, piece=tokens, warps=warps,
-                resident=resident, least=least, part=part, snap=snap, slack=slack, even=even,
-                evict_first=evict_first,
+                resident=resident, least=tuning.least, part=tuning.part, snap=tuning.snap, slack=tuning.slack,
+                even=tuning.even, evict_first=tuning.evict_first,
             )  # fmt: skip
     return f"two stages need more than the {budget} bytes of shared memory that a block has"
 
@@ -92,6 +110,6 @@ def cut(
 def _bytes(width: int, group: int, piece: int, warps: int, stages: int) -> int:
     """sizeof(Shared), which the kernel asserts."""
     apart = -(-2 * piece * width // 128) * 128 + 16
-    asked = 2 * _COPIES * apart + group * (2 * width + 16)
+    requested = 2 * _COPIES * apart + group * (2 * width + 16)
     merged = 4 * warps * group * (width + 6)
-    return -(-(stages * (asked + 16) + 2 * width + 16 * _COPIES + merged + _CUT) // 16) * 16
+    return -(-(stages * (requested + 16) + 2 * width + 16 * _COPIES + merged + _CUT) // 16) * 16

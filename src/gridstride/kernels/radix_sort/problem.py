@@ -20,9 +20,9 @@ def reference(v: Values) -> dict[str, Array]:
 
 def one_digit(v: Values, draw: Generator) -> dict[str, Any]:
     """Keys that differ in one of their four bytes, each of its values many times."""
-    place = 8 * int(draw.integers(4))
-    digits = draw.integers(0, 256, v["keys"].shape, np.uint64) << place
-    return {"keys": (digits | draw.integers(1 << 32, dtype=np.uint64) & ~np.uint64(255 << place)) & 0xFFFFFFFF}
+    shift = 8 * int(draw.integers(4))
+    digits = draw.integers(0, 256, v["keys"].shape, np.uint64) << shift
+    return {"keys": (digits | draw.integers(1 << 32, dtype=np.uint64) & ~np.uint64(255 << shift)) & 0xFFFFFFFF}
 
 
 def few_values(v: Values, draw: Generator) -> dict[str, Any]:

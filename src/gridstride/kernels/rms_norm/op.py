@@ -57,8 +57,10 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
     Where a gradient is wanted, and for rows of more than 64 KiB, these are two steps, and the norm sees the rounded
     sum.
     """
-    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
-    if wanted or (residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM):
+    needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
+    if needs_gradient or (
+        residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM
+    ):
         return rms_norm(residual.add_(delta), weight, eps)
     out: Tensor = torch.ops.gridstride.add_rms_norm(residual, delta, weight, eps, fixed_weights)
     return out
@@ -169,7 +171,7 @@ def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[T
 def _backward_cpu(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     _backward_fake(dy, x, weight, eps)
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-    slope, factor, row = (each.to(wide).contiguous() for each in (dy, weight, x))
+    slope, factor, row = (tensor.to(wide).contiguous() for tensor in (dy, weight, x))
     scale = torch.rsqrt(row.square().mean(-1, keepdim=True) + eps)
     normed, g = row * scale, slope * factor
     dx = scale * (g - normed * (g * normed).mean(-1, keepdim=True))

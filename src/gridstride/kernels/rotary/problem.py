@@ -32,7 +32,7 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """The same with both products added up."""
     low, high = np.split(abs(v["x"]), 2, axis=-1)
-    c, s = (abs(each) for each in _angles(v))
+    c, s = (abs(angle) for angle in _angles(v))
     return {"y": np.concatenate((low * c + high * s, high * c + low * s), axis=-1)}
 
 

@@ -60,8 +60,8 @@ def _check(
     width, kv_heads = keys.shape[3], keys.shape[1]
     check(width % 64 == 0, "keys", keys, "[blocks, K, block_size, D] with D a multiple of 64")
     row = kv_heads * width
-    whole = qkv.dim() == 2 and qkv.shape[1] % row == 0 and qkv.shape[1] >= 3 * row and qkv.is_contiguous()
-    check(whole, "qkv", qkv, lambda: f"contiguous [N, (G + 2) * {row}]")
+    is_packed = qkv.dim() == 2 and qkv.shape[1] % row == 0 and qkv.shape[1] >= 3 * row and qkv.is_contiguous()
+    check(is_packed, "qkv", qkv, lambda: f"contiguous [N, (G + 2) * {row}]")
     for name, cache in (("keys", keys), ("values", values)):
         fits = cache.dtype == qkv.dtype and cache.is_contiguous() and cache.shape == keys.shape
         check(fits, name, cache, lambda: f"contiguous {qkv.dtype} {tuple(keys.shape)}")

@@ -42,10 +42,10 @@ def magnitude(v: Values) -> dict[str, Array]:
     """The same with absolute values: a turned pair may cancel."""
     positive = {name: v[name] if name in ("positions", "slots") else abs(v[name]) for name in v}
     positive["sine"] = -positive["sine"]  # low * c - high * s adds up
-    found = reference(positive)
+    magnitudes = reference(positive)
     positive["sine"] = abs(positive["sine"])
     other = reference(positive)
-    return {name: np.maximum(abs(found[name]), abs(other[name])) for name in found}
+    return {name: np.maximum(abs(magnitudes[name]), abs(other[name])) for name in magnitudes}
 
 
 def arrange(v: Values) -> dict[str, Any]:

@@ -34,11 +34,14 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
 def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
     rows, vocabulary = logits.shape
-    wanted = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
+    dtypes = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
               "uniform": torch.float64}  # fmt: skip
-    for (name, dtype), given in zip(wanted.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
+    for (name, dtype), tensor in zip(dtypes.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
         check(
-            given.dtype == dtype and given.shape == (rows,) and given.is_contiguous(), name, given, f"{dtype} [{rows}]"
+            tensor.dtype == dtype and tensor.shape == (rows,) and tensor.is_contiguous(),
+            name,
+            tensor,
+            f"{dtype} [{rows}]",
         )
     tokens = logits.new_empty((rows,), dtype=torch.int64)
     if rows:

@@ -37,9 +37,9 @@ class Cut:
     @property
     def macros(self) -> dict[str, int]:
         """As the kernel has them."""
-        found = {"WARPS": self.warps, "ROWS": self.rows, "SPLITS": self.splits, "COLUMNS": self.columns,
+        values = {"WARPS": self.warps, "ROWS": self.rows, "SPLITS": self.splits, "COLUMNS": self.columns,
                  "DEPTH": self.depth}  # fmt: skip
-        return found | {"SHARE": self.share} if self.rung == PUSH else found
+        return values | {"SHARE": self.share} if self.rung == PUSH else values
 
     @property
     def label(self) -> str:
@@ -117,8 +117,8 @@ CANDIDATES = (
 
 def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
     """What x [m, k] against n weight rows is cut into; None where nothing fits."""
-    made = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for most, rule in RULES if m <= most)
-    return next((each for each in made if each), None)
+    cuts = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for most, rule in RULES if m <= most)
+    return next((candidate for candidate in cuts if candidate), None)
 
 
 @functools.cache
@@ -127,28 +127,28 @@ def by_rule(rule: Rule, m: int, n: int, k: int, *, multiprocessors: int) -> Cut 
     if not 0 < m <= (_PUSHED_ROWS if rule.rung == PUSH else MOST_ROWS) or k < STEP or k % STEP or n < 1:
         return None
     rows = 8 << (-(-m // 8) - 1).bit_length()
-    splits = [each for each in _SPLITS if each * STEP <= k]
+    splits = [split for split in _SPLITS if split * STEP <= k]
     shapes = _tall(rule, splits, n, k, multiprocessors) if rule.tall else _spread(splits, n, multiprocessors)
-    found = [each for s, warps in shapes if (each := _deepest(rule, rows, warps, s, k))]
+    candidates = [candidate for s, warps in shapes if (candidate := _deepest(rule, rows, warps, s, k))]
     if rule.tall:
-        return found[0] if found else None
-    waves = {each: -(-each.blocks(n) // multiprocessors) for each in found}
-    return min(found, key=lambda each: waves[each] * each.late(k), default=None)
+        return candidates[0] if candidates else None
+    waves = {candidate: -(-candidate.blocks(n) // multiprocessors) for candidate in candidates}
+    return min(candidates, key=lambda candidate: waves[candidate] * candidate.late(k), default=None)
 
 
 def _spread(splits: list[int], n: int, multiprocessors: int) -> Iterator[tuple[int, int]]:
     """(splits, warps): as many warps as make one block of every multiprocessor, or eight."""
-    for each in splits:
-        alone = -(-n * each // (multiprocessors * _TILE * _GROUP)) * _GROUP
-        yield from ((each, warps) for warps in sorted({alone, _EIGHT} if alone <= _MOST_WARPS else {_EIGHT}))
+    for split in splits:
+        alone = -(-n * split // (multiprocessors * _TILE * _GROUP)) * _GROUP
+        yield from ((split, warps) for warps in sorted({alone, _EIGHT} if alone <= _MOST_WARPS else {_EIGHT}))
 
 
 def _tall(rule: Rule, splits: list[int], n: int, k: int, multiprocessors: int) -> Iterator[tuple[int, int]]:
     """(splits, warps), the one with the fewest splits first, of those with at most so many columns; else the most."""
-    fitting = [each for each in splits if -(-k // STEP // each) * STEP <= rule.tall]
-    for each in fitting or splits[-1:]:
-        on_chip = (warps for warps in rule.warps if -(-n // (_TILE * warps)) * each <= multiprocessors)
-        yield each, next(on_chip, rule.warps[-1])
+    fitting = [split for split in splits if -(-k // STEP // split) * STEP <= rule.tall]
+    for split in fitting or splits[-1:]:
+        on_chip = (warps for warps in rule.warps if -(-n // (_TILE * warps)) * split <= multiprocessors)
+        yield split, next(on_chip, rule.warps[-1])
 
 
 def _deepest(rule: Rule, rows: int, warps: int, splits: int, k: int) -> Cut | None:
@@ -159,7 +159,7 @@ def _deepest(rule: Rule, rows: int, warps: int, splits: int, k: int) -> Cut | No
     columns = -(-chunk // STEP // slots) * STEP if chunk <= _WHOLE else min(_PART, most // STEP * STEP)
     share = max(1, min(rule.share, _CLUSTER // splits))
     for depth in range(-(-chunk // columns), 0, -1):
-        found = Cut(rung=rule.rung, warps=warps, rows=rows, splits=splits, columns=columns, depth=depth, share=share)
-        if found.shared(k) <= _SHARED:
-            return found
+        deepest = Cut(rung=rule.rung, warps=warps, rows=rows, splits=splits, columns=columns, depth=depth, share=share)
+        if deepest.shared(k) <= _SHARED:
+            return deepest
     return None

@@ -76,9 +76,9 @@ def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, f
 def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
     aligned = x.data_ptr() % 16 == 0 and weight.data_ptr() % 16 == 0
     check(x.dim() == 2 and x.is_contiguous() and aligned, "x", x, "contiguous [M, K] that begins at 16 bytes")
-    wanted = f"contiguous {x.dtype} [N, {x.shape[1]}] that begins at 16 bytes" + (", N even" if gated else "")
+    expected = f"contiguous {x.dtype} [N, {x.shape[1]}] that begins at 16 bytes" + (", N even" if gated else "")
     fits = weight.dim() == 2 and weight.shape[1] == x.shape[1] and not (gated and len(weight) % 2)
-    check(fits and weight.dtype == x.dtype and weight.is_contiguous(), "weight", weight, wanted)
+    check(fits and weight.dtype == x.dtype and weight.is_contiguous(), "weight", weight, expected)
     if bias is not None:
         right = bias.shape == weight.shape[:1] and bias.dtype == x.dtype and bias.is_contiguous()
         check(right, "bias", bias, lambda: f"contiguous {x.dtype} [{len(weight)}]")

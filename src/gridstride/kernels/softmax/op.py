@@ -82,14 +82,14 @@ def _backward(y: Tensor, dy: Tensor, dx: Tensor) -> Tensor:
     return dx
 
 
-def _of_blocks(folder: str, given: Tensor, out: Tensor, *more: Tensor) -> Tensor:
+def _of_blocks(folder: str, x: Tensor, out: Tensor, *more: Tensor) -> Tensor:
     """A row in the registers of one block, or several rows."""
-    rows, width = check_rows(given, "x"), given.shape[-1]
-    lanes, kept = lanes_of_rows(width * given.element_size())
-    run = launcher(folder, "04_registers", given.device, ELEMENT=element(given), LANES=lanes, KEPT=kept)
+    rows, width = check_rows(x, "x"), x.shape[-1]
+    lanes, kept = lanes_of_rows(width * x.element_size())
+    run = launcher(folder, "04_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
     threads = max(lanes, 128)
     if rows:
-        run((ceil_div(rows, threads // lanes), 1, 1), threads, given, *more, out, rows, width)
+        run((ceil_div(rows, threads // lanes), 1, 1), threads, x, *more, out, rows, width)
     return out
 
 

@@ -61,9 +61,15 @@ def rising(v: Values, draw: Generator) -> dict[str, Any]:
 def masked(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows with -Inf at the end, at the beginning, in every second place, everywhere, and nowhere."""
     rows, columns = v["x"].shape
-    place, cut = np.arange(columns), draw.integers(0, columns + 1, (rows, 1))
+    positions, cut = np.arange(columns), draw.integers(0, columns + 1, (rows, 1))
     kind = draw.integers(0, 5, (rows, 1))
-    hidden = [place >= cut, place < cut, np.broadcast_to(place % 2 == 1, (rows, columns)), place >= 0, place < 0]
+    hidden = [
+        positions >= cut,
+        positions < cut,
+        np.broadcast_to(positions % 2 == 1, (rows, columns)),
+        positions >= 0,
+        positions < 0,
+    ]
     return {"x": np.where(np.choose(kind, np.broadcast_arrays(*hidden)), -np.inf, v["x"])}
 
 

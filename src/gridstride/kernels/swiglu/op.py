@@ -49,8 +49,8 @@ def _backward_cuda(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tens
     dgate, dup = _backward_fake(dout, gate, up)
     run = launcher("swiglu_backward", "03_unrolled", gate.device, ELEMENT=element(gate))
     if gate.numel():
-        given = (gate.contiguous(), up.contiguous(), dout.contiguous())
-        run(_blocks(gate, 1), _THREADS, *given, dgate, dup, gate.numel())
+        contiguous = (gate.contiguous(), up.contiguous(), dout.contiguous())
+        run(_blocks(gate, 1), _THREADS, *contiguous, dgate, dup, gate.numel())
     return dgate, dup
 
 
@@ -64,7 +64,7 @@ def _cpu(gate: Tensor, up: Tensor) -> Tensor:
 def _backward_cpu(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
     _backward_fake(dout, gate, up)
     wide = torch.float64 if gate.dtype == torch.float64 else torch.float32
-    d, g, u = (each.to(wide).contiguous() for each in (dout, gate, up))
+    d, g, u = (tensor.to(wide).contiguous() for tensor in (dout, gate, up))
     s = torch.sigmoid(g)
     return (d * u * s * (1.0 + g * (1.0 - s))).to(gate.dtype), (d * g * s).to(gate.dtype)
 

@@ -30,9 +30,9 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """The same with the terms of 1 + gate - gate s added up, as far as they are any in float32."""
     s, near = sigmoid(v["gate"]), np.minimum(abs(v["gate"]), _LEVEL)
-    found = reference(v)
+    magnitudes = reference(v)
     dgate = abs(v["dout"] * v["up"]) * s * (1.0 + near + near * s)
-    return {"dgate": np.maximum(dgate, abs(found["dgate"])), "dup": abs(found["dup"])}
+    return {"dgate": np.maximum(dgate, abs(magnitudes["dgate"])), "dup": abs(magnitudes["dup"])}
 
 
 def tails(v: Values, draw: Generator) -> dict[str, Any]:

@@ -159,11 +159,11 @@ def digest(base: Path) -> str:
     """Names a base by its sizes and by some of its weights, rounded to bf16 so that copies in other types agree."""
     config = from_hf(read_object(base / "config.json"), str(base / "config.json"))
     sizes = config.vocabulary, config.width, config.layers, config.heads, config.kv_heads, config.hidden
-    found = blake2b(repr(sizes).encode(), digest_size=12)
+    hash_ = blake2b(repr(sizes).encode(), digest_size=12)
     ours = ("embed_tokens.weight", "norm.weight", f"layers.{config.layers - 1}.input_layernorm.weight")
     with Checkpoint(base) as checkpoint:
-        for name in (place(config, each).name for each in ours):
+        for name in (place(config, name).name for name in ours):
             if name in checkpoint.headers:
                 some_of_it = checkpoint.read(name).flatten()[:4096].to(torch.bfloat16)
-                found.update(some_of_it.view(torch.int16).numpy().tobytes())
-    return found.hexdigest()
+                hash_.update(some_of_it.view(torch.int16).numpy().tobytes())
+    return hash_.hexdigest()

@@ -63,8 +63,8 @@ class Checkpoint:
 
     def metadata(self, file: str) -> dict[str, str]:
         """What a file says of itself beside its tensors."""
-        found: dict[str, str] = self._files[self.folder / file].metadata() or {}
-        return found
+        metadata: dict[str, str] = self._files[self.folder / file].metadata() or {}
+        return metadata
 
     def _open(self, path: Path, expected: frozenset[str] | None) -> None:
         import safetensors
@@ -102,8 +102,8 @@ def _files(folder: Path, single: str | None) -> dict[Path, frozenset[str] | None
     if (folder / SINGLE).exists():
         return {folder / SINGLE: None}
     for pattern, why in _FOREIGN.items():
-        for found in sorted(folder.glob(pattern)):
-            raise ModelError(f"{found} is {why}; {SINGLE} is needed, which `save_pretrained(…)` of transformers writes")
+        for path in sorted(folder.glob(pattern)):
+            raise ModelError(f"{path} is {why}; {SINGLE} is needed, which `save_pretrained(…)` of transformers writes")
     raise ModelError(f"{folder} has neither {SINGLE} nor {INDEX}")
 
 

@@ -81,11 +81,11 @@ class Fields:
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of finite numbers."""
         value = self._present(name, None)
-        if not isinstance(value, list) or any(type(each) not in (int, float) for each in value):
+        if not isinstance(value, list) or any(type(number) not in (int, float) for number in value):
             raise self.wrong(name, "a list of numbers is needed")
-        if not all(abs(each) < float("inf") for each in value):
+        if not all(abs(number) < float("inf") for number in value):
             raise self.wrong(name, "finite numbers are needed")
-        return tuple(float(each) for each in value)
+        return tuple(float(number) for number in value)
 
     def object(self, name: str) -> Fields | None:
         value = self.values.get(name)

@@ -39,10 +39,10 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu", dtype: torch
     """
     config = read_config(folder)
     with Checkpoint(Path(folder)) as checkpoint:
-        decoder, places = _checked(config, checkpoint)
-        dtype = dtype or _DTYPES[checkpoint.headers[places["embed_tokens.weight"].name].dtype]
+        decoder, tensors = _checked(config, checkpoint)
+        dtype = dtype or _DTYPES[checkpoint.headers[tensors["embed_tokens.weight"].name].dtype]
         try:
-            _fill(decoder, places, checkpoint, torch.device(device), dtype)
+            _fill(decoder, tensors, checkpoint, torch.device(device), dtype)
         except torch.OutOfMemoryError as error:
             size = sum(p.numel() for p in decoder.parameters()) * dtype.itemsize
             raise ModelError(f"{folder}: {size / 1e9:.1f} GB of weights do not fit on {device}: {error}") from error
@@ -84,17 +84,17 @@ def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, di
         raise ModelError(f"{folder}: config.json says {mixture.count} experts, the files hold {len(headers)} weights")
     with _Shapes():
         decoder = Decoder(config)
-    without, together = bare(config, headers), joined(headers)
+    without, is_joined = bare(config, headers), joined(headers)
     shapes = {
         name: tuple(part.shape)
-        for whole, weight in decoder.named_parameters()
-        for name, part in _parts(whole, weight, joined=together).items()
+        for full_name, weight in decoder.named_parameters()
+        for name, part in _parts(full_name, weight, joined=is_joined).items()
     }
-    places = {name: place(config, name, bare=without, joined=together) for name in shapes}
-    _check_names({p.name for p in places.values()}, checkpoint, config)
-    for name, at in places.items():
+    tensors = {name: place(config, name, bare=without, joined=is_joined) for name in shapes}
+    _check_names({p.name for p in tensors.values()}, checkpoint, config)
+    for name, at in tensors.items():
         _check_shape(headers[at.name], at, shapes[name])
-    return decoder, places
+    return decoder, tensors
 
 
 def _parts(name: str, weight: Tensor, *, joined: bool) -> dict[str, Tensor]:
@@ -112,29 +112,31 @@ def _check_names(needed: set[str], checkpoint: Checkpoint, config: DecoderConfig
 
 
 def _check_shape(header: Header, at: StoredTensor, shape: tuple[int, ...]) -> None:
-    whole = at.stored_shape(shape)
-    if header.shape != whole:
-        raise ModelError(f"{header.file}: {at.name} has the shape {list(header.shape)}; config.json says {list(whole)}")
+    stored_shape = at.stored_shape(shape)
+    if header.shape != stored_shape:
+        raise ModelError(
+            f"{header.file}: {at.name} has the shape {list(header.shape)}; config.json says {list(stored_shape)}"
+        )
 
 
 def _fill(
-    decoder: Decoder, places: dict[str, StoredTensor], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
+    decoder: Decoder, tensors: dict[str, StoredTensor], checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype
 ) -> None:
-    together = joined(checkpoint.headers)
-    for whole, parameter in list(decoder.named_parameters()):
+    is_joined = joined(checkpoint.headers)
+    for full_name, parameter in list(decoder.named_parameters()):
         weight = torch.empty(parameter.shape, device=device, dtype=dtype)
-        for name, part in _parts(whole, weight, joined=together).items():
-            part.copy_(_stored(checkpoint.read(places[name].name), places[name], len(part)))
-        _put(decoder, whole, weight)
+        for name, part in _parts(full_name, weight, joined=is_joined).items():
+            part.copy_(_stored(checkpoint.read(tensors[name].name), tensors[name], len(part)))
+        _put(decoder, full_name, weight)
     if decoder.config.tied:
         decoder.lm_head.weight = decoder.embed_tokens.weight
-        _check_tied(places["embed_tokens.weight"], checkpoint)
+        _check_tied(tensors["embed_tokens.weight"], checkpoint)
     decoder.fill_tables(device)
 
 
 def _stored(stored: Tensor, at: StoredTensor, rows: int) -> Tensor:
-    whole = stored.T if at.turned else stored
-    return whole[at.first : at.first + rows]
+    oriented = stored.T if at.turned else stored
+    return oriented[at.first : at.first + rows]
 
 
 def _put(decoder: Decoder, name: str, weight: Tensor) -> None:

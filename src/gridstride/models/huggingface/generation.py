@@ -20,14 +20,14 @@ def sampling(folder: str | Path) -> dict[str, float]:
     path = Path(folder) / "generation_config.json"
     if not path.exists():
         return {}
-    fields, found = Fields(read_object(path), str(path)), dict[str, float]()
+    fields, values = Fields(read_object(path), str(path)), dict[str, float]()
     for name, (fits, rule) in _RULES.items():
         if fields.values.get(name) is not None:
-            found[name] = fields.number(name)
-            if not fits(found[name]):
+            values[name] = fields.number(name)
+            if not fits(values[name]):
                 raise fields.wrong(name, f"it must be {rule}")
     if fields.values.get("top_k"):  # 0 means all
-        found["top_k"] = fields.integer("top_k")
+        values["top_k"] = fields.integer("top_k")
     if fields.values.get("do_sample") is False:
-        found["temperature"] = 0.0
-    return found
+        values["temperature"] = 0.0
+    return values

@@ -46,8 +46,8 @@ def to_hf(config: DecoderConfig) -> dict[str, Any]:
         config = replace(config, dropout=0.0)
     different = [n for n in DecoderConfig.__slots__ if getattr(again, n) != getattr(config, n)]
     if different:
-        told = ", ".join(f"{n} = {getattr(config, n)!r}" for n in different)
-        raise ModelError(f"Hugging Face's {config.family} configuration cannot say {told}")
+        differences = ", ".join(f"{n} = {getattr(config, n)!r}" for n in different)
+        raise ModelError(f"Hugging Face's {config.family} configuration cannot say {differences}")
     return values
 
 
@@ -104,9 +104,9 @@ def _llama_like(fields: Fields, family: Family) -> DecoderConfig:
 
 def _own(fields: Fields, facts: FamilyFacts) -> dict[str, Any]:
     """What the family's own fields decide."""
-    own: dict[str, Any] = {name: fields.flag(said, False) for said, names in facts.flags.items() for name in names}
-    own |= {name: fields.number(said, default) for said, (name, default) in facts.numbers.items()}
-    own |= {name: _cap(fields, said, default) for said, (name, default) in facts.caps.items()}
+    own: dict[str, Any] = {name: fields.flag(key, False) for key, names in facts.flags.items() for name in names}
+    own |= {name: fields.number(key, default) for key, (name, default) in facts.numbers.items()}
+    own |= {name: _cap(fields, key, default) for key, (name, default) in facts.caps.items()}
     if facts.query_scalar is not None:
         own["query_scalar"] = fields.integer("query_pre_attn_scalar", facts.query_scalar)
     return own
@@ -163,7 +163,7 @@ def _to_llama_like(config: DecoderConfig) -> dict[str, Any]:
         **_to_original(config),
         **to_experts(config, facts),
         **({} if facts.query_scalar is None else {"query_pre_attn_scalar": config.query_scalar}),
-        **{said: getattr(config, name) for said, (name, _) in (*facts.numbers.items(), *facts.caps.items())},
+        **{key: getattr(config, name) for key, (name, _) in (*facts.numbers.items(), *facts.caps.items())},
     }
 
 

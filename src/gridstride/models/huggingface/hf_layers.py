@@ -20,8 +20,8 @@ def window(fields: Fields, facts: FamilyFacts) -> Window | None:
     if facts.full_every is None:
         return None
     if facts.full_every == 0:
-        given = fields.values.get("sliding_window") is not None
-        return Window(size=fields.integer("sliding_window")) if given else None
+        has_window = fields.values.get("sliding_window") is not None
+        return Window(size=fields.integer("sliding_window")) if has_window else None
     layers = _layers(fields)
     if kinds is None:
         every = fields.integer("sliding_window_pattern", facts.full_every)
@@ -55,18 +55,18 @@ def experts(fields: Fields, facts: FamilyFacts) -> Experts | None:
 
 def _count(fields: Fields, names: tuple[str, ...]) -> int:
     """How many experts, by any of these names; transformers 5 writes another than 4 did."""
-    given = [name for name in names if fields.values.get(name) is not None]
-    count = fields.integer((*given, names[0])[0])
-    for name in given:
+    present = [name for name in names if fields.values.get(name) is not None]
+    count = fields.integer((*present, names[0])[0])
+    for name in present:
         if fields.integer(name) != count:
-            raise fields.wrong(name, f"{given[0]} is {count}")
+            raise fields.wrong(name, f"{present[0]} is {count}")
     return count
 
 
 def _dense(fields: Fields) -> tuple[int, ...]:
     """Layers with one MLP: those that are named, and all but every `decoder_sparse_step`-th."""
     named, layers = fields.values.get("mlp_only_layers") or [], _layers(fields)
-    if not isinstance(named, list) or any(type(each) is not int or not 0 <= each < layers for each in named):
+    if not isinstance(named, list) or any(type(layer) is not int or not 0 <= layer < layers for layer in named):
         raise fields.wrong("mlp_only_layers", f"a list of layers from 0 to {layers - 1} is needed")
     step = fields.integer("decoder_sparse_step", 1)
     return tuple(number for number in range(layers) if number in named or (number + 1) % step)

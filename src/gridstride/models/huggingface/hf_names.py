@@ -26,8 +26,8 @@ class StoredTensor:
 
     def stored_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The whole stored tensor's shape, of which ours is a part."""
-        whole = (self.rows or shape[0], *shape[1:])
-        return whole[::-1] if self.turned else whole
+        full = (self.rows or shape[0], *shape[1:])
+        return full[::-1] if self.turned else full
 
 
 # Not weights, though checkpoints of some versions have them: tables and masks that are computed.
@@ -87,15 +87,15 @@ def parts(name: str, weight: Tensor) -> dict[str, Tensor]:
     """
     start, _, kind = name.rpartition(".experts.")
     if kind == "down_proj":
-        return {f"{start}.experts.{i}.down_proj.weight": each for i, each in enumerate(weight)}
+        return {f"{start}.experts.{i}.down_proj.weight": expert for i, expert in enumerate(weight)}
     if kind != "gate_up_proj":
         return {name: weight}
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for number, both in enumerate(weight):
         gate, up = both.chunk(2)
-        found[f"{start}.experts.{number}.gate_proj.weight"] = gate
-        found[f"{start}.experts.{number}.up_proj.weight"] = up
-    return found
+        tensors[f"{start}.experts.{number}.gate_proj.weight"] = gate
+        tensors[f"{start}.experts.{number}.up_proj.weight"] = up
+    return tensors
 
 
 def _mixture(name: str, *, block_sparse: bool) -> str:
@@ -109,24 +109,24 @@ def _mixture(name: str, *, block_sparse: bool) -> str:
 def _side_by_side(config: DecoderConfig) -> dict[str, tuple[int, int]]:
     """Which rows of a fused matrix are whose, and how many it has."""
     query, key = config.heads * config.head_width, config.kv_heads * config.head_width
-    found: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     for parts in (
         {"q_proj": query, "k_proj": key, "v_proj": key},
         dict.fromkeys(("gate_proj", "up_proj"), config.hidden),
     ):
         first = 0
         for name, rows in parts.items():
-            found[name] = first, sum(parts.values())
+            ranges[name] = first, sum(parts.values())
             first += rows
-    return found
+    return ranges
 
 
 def _fused(config: DecoderConfig, name: str) -> StoredTensor:
     start, last, kind = ("", *name.rsplit(".", 2))[-3:]
-    found = _side_by_side(config).get(last)
-    if found is None:
+    range_ = _side_by_side(config).get(last)
+    if range_ is None:
         return StoredTensor(f"model.{name}")
-    return StoredTensor(f"model.{start}.{_FUSED[start.rpartition('.')[2]]}.{kind}", False, *found)
+    return StoredTensor(f"model.{start}.{_FUSED[start.rpartition('.')[2]]}.{kind}", False, *range_)
 
 
 def _gpt2(config: DecoderConfig, name: str, prefix: str) -> StoredTensor:
@@ -136,6 +136,6 @@ def _gpt2(config: DecoderConfig, name: str, prefix: str) -> StoredTensor:
         return StoredTensor(f"{prefix}{_GPT2_TOP[module]}.{kind}")
     _, layer, module = module.split(".", 2)
     start = f"{prefix}h.{layer}."
-    if module.startswith("self_attn.") and (found := _side_by_side(config).get(module.removeprefix("self_attn."))):
-        return StoredTensor(f"{start}attn.c_attn.{kind}", kind == "weight", *found)
+    if module.startswith("self_attn.") and (range_ := _side_by_side(config).get(module.removeprefix("self_attn."))):
+        return StoredTensor(f"{start}attn.c_attn.{kind}", kind == "weight", *range_)
     return StoredTensor(f"{start}{_GPT2_LAYER[module]}.{kind}", kind == "weight" and "layernorm" not in module)

@@ -18,9 +18,9 @@ def rotary(fields: Fields, facts: FamilyFacts) -> tuple[float, RotaryScaling | N
     rope = fields.object("rope_parameters") or fields.object("rope_scaling")
     if rope is not None and facts.window_base is not None and {_FULL, _WINDOWED} & rope.values.keys():
         rope = rope.object(_FULL)
-    for each in (fields, *([rope] if rope else [])):
-        if each.number("partial_rotary_factor", 1.0) != 1.0:
-            raise each.wrong("partial_rotary_factor", "only whole heads can be turned")
+    for table in (fields, *([rope] if rope else [])):
+        if table.number("partial_rotary_factor", 1.0) != 1.0:
+            raise table.wrong("partial_rotary_factor", "only whole heads can be turned")
     base = fields.number("rope_theta", facts.rotary_base)
     if rope is None:
         return base, None

@@ -25,7 +25,7 @@ def pooling(folder: str | Path) -> Pooling:
         if word not in _WORDS:
             raise fields.wrong("pooling_mode", f"supported are {', '.join(_WORDS)}")
         return _WORDS[word]
-    wanted = [name for name in fields.values if name.startswith("pooling_mode_") and fields.flag(name, False)]
-    if len(wanted) != 1 or wanted[0] not in _FLAGS:
-        raise ModelError(f"{path} wants {', '.join(wanted) or 'nothing'}: supported is one of {', '.join(_FLAGS)}")
-    return _FLAGS[wanted[0]]
+    modes = [name for name in fields.values if name.startswith("pooling_mode_") and fields.flag(name, False)]
+    if len(modes) != 1 or modes[0] not in _FLAGS:
+        raise ModelError(f"{path} wants {', '.join(modes) or 'nothing'}: supported is one of {', '.join(_FLAGS)}")
+    return _FLAGS[modes[0]]

@@ -65,7 +65,9 @@ def save_state(
     with new_folder(target) as new:
         for name, text in texts.items():
             (new / name).write_text(text, encoding="utf-8")
-        separate = {name: part for whole, weight in state.items() for name, part in parts(whole, weight).items()}
+        separate = {
+            name: part for full_name, weight in state.items() for name, part in parts(full_name, weight).items()
+        }
         _write_weights(_plan(config, separate, shard_bytes), separate, new)
         _keep_others(target, new)
         put_in_place(new, target)
@@ -161,8 +163,8 @@ def _write_weights(shards: list[list[_Stored]], state: Mapping[str, Tensor], fol
 
 def _whole(held: _Stored, state: Mapping[str, Tensor]) -> Tensor:
     parts = [state[name].detach().cpu() for name in held.ours]
-    whole = parts[0] if len(parts) == 1 else torch.cat(parts)
-    return (whole.T if held.turned else whole).contiguous()
+    full = parts[0] if len(parts) == 1 else torch.cat(parts)
+    return (full.T if held.turned else full).contiguous()
 
 
 def _keep_others(target: Path, new: Path) -> None:

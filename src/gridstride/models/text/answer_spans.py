@@ -39,12 +39,12 @@ def rendered(
     """
     if _MARKED.search(template):
         return [_marked(tokenizer, template, messages, tools, last=last)]
-    answers = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    answers = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
     answers = answers[-1:] if last else answers
-    texts = [_split(tokenizer, template, messages[: place + 1], tools) for place in answers]
-    whole = _text(tokenizer, template, messages, tools)
-    if all(whole.startswith(each.text) for each in texts):
-        return [Rendered(whole, tuple(span for each in texts for span in each.spans))]
+    texts = [_split(tokenizer, template, messages[: index + 1], tools) for index in answers]
+    full_text = _text(tokenizer, template, messages, tools)
+    if all(full_text.startswith(text.text) for text in texts):
+        return [Rendered(full_text, tuple(span for text in texts for span in text.spans))]
     return texts
 
 

@@ -43,16 +43,16 @@ def render(
             "it continues text, so give it a prompt",
             reason="the model has no chat template: it continues text, which /v1/completions takes as a prompt",
         )
-    given = {**_special(folder), "documents": None, **values}
+    values_of_template = {**_special(folder), "documents": None, **values}
     plain = {"messages": _plain(messages), "tools": _plain(tools)}
     begins = add_generation_prompt and not continue_final_message
     try:
-        made = sandbox.render(text, given | plain | {"add_generation_prompt": begins}, marks=marks)
-        return _open(made, messages, folder) if continue_final_message else made
+        rendered = sandbox.render(text, values_of_template | plain | {"add_generation_prompt": begins}, marks=marks)
+        return _open(rendered, messages, folder) if continue_final_message else rendered
     except jinja2.TemplateError as error:
-        told = _told(error)
+        reason = _told(error)
         raise TemplateError(
-            f"the chat template of {folder} {told}", reason=f"the model's chat template {told}"
+            f"the chat template of {folder} {reason}", reason=f"the model's chat template {reason}"
         ) from error
 
 
@@ -63,13 +63,13 @@ def template(folder: Path) -> str | None:
     if own.exists():
         return read_text(own)
     path = folder / "tokenizer_config.json"
-    found = read_object(path).get("chat_template") if path.exists() else None
-    if isinstance(found, list):  # several by name
-        named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}
-        found = named.get("default")
-    if found is not None and not isinstance(found, str):
+    entry = read_object(path).get("chat_template") if path.exists() else None
+    if isinstance(entry, list):  # several by name
+        named = {entry.get("name"): entry.get("template") for entry in entry if isinstance(entry, dict)}
+        entry = named.get("default")
+    if entry is not None and not isinstance(entry, str):
         raise ModelError(f"{path}: chat_template is no text")
-    return found
+    return entry
 
 
 @lru_cache(maxsize=16)
@@ -79,10 +79,10 @@ def _special(folder: Path) -> dict[str, str]:
 
 def _open(text: str, messages: Sequence[Mapping[str, Any]], folder: Path) -> str:
     """The conversation up to the end of its last message's own text."""
-    said = str(messages[-1].get("content") or "")
-    for last in (said, said.strip()):  # templates often strip
-        if last and (place := text.rfind(last)) >= 0:
-            return text[: place + len(last)]
+    content = str(messages[-1].get("content") or "")
+    for last in (content, content.strip()):  # templates often strip
+        if last and (start := text.rfind(last)) >= 0:
+            return text[: start + len(last)]
     why = "does not show the last message, which therefore cannot be continued"
     raise TemplateError(f"the chat template of {folder} {why}", reason=f"the model's chat template {why}")
 

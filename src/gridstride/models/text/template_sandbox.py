@@ -109,9 +109,9 @@ class _Generation(ext.Extension):
         return nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
 
     def _body(self, caller: Any) -> str:
-        said: str = caller()
+        text: str = caller()
         before, after = _marks.get()
-        return before + said + after
+        return before + text + after
 
 
 class _Counted:

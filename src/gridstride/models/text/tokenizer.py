@@ -58,13 +58,13 @@ class Tokenizer:
 
     def id(self, token: str) -> int | None:
         """The id of a token given as it is written in tokenizer.json."""
-        found: int | None = self._tokenizer.token_to_id(token)
-        return found
+        number: int | None = self._tokenizer.token_to_id(token)
+        return number
 
     def token(self, id: int) -> str | None:
         """A token as it is written in tokenizer.json, which is not its text."""
-        found: str | None = self._tokenizer.id_to_token(id)
-        return found
+        text: str | None = self._tokenizer.id_to_token(id)
+        return text
 
     @cached_property
     def byte_tokens(self) -> frozenset[int]:
@@ -72,8 +72,8 @@ class Tokenizer:
         decoder = json.loads(self._tokenizer.to_str()).get("decoder")
         if "ByteFallback" not in json.dumps(decoder):
             return frozenset()
-        found = (self.id(f"<0x{byte:02X}>") for byte in range(256))
-        return frozenset(id for id in found if id is not None)
+        ids = (self.id(f"<0x{byte:02X}>") for byte in range(256))
+        return frozenset(id for id in ids if id is not None)
 
 
 class Stream:
@@ -94,18 +94,18 @@ class Stream:
         tokenizer = self._tokenizer
         shown = [id for id in ids if id not in self._hidden and tokenizer.token(id) is not None]  # as decode does
         self._pending += shown
-        whole = len(self._pending)  # tokens whose text does not wait for the next one's
-        while whole and self._pending[whole - 1] in tokenizer.byte_tokens:
-            whole -= 1
-        if len(self._pending) - whole >= len(shown):
+        length = len(self._pending)  # tokens whose text does not wait for the next one's
+        while length and self._pending[length - 1] in tokenizer.byte_tokens:
+            length -= 1
+        if len(self._pending) - length >= len(shown):
             return ""
-        text = tokenizer.decode(self._context + self._pending[:whole], special=True)
+        text = tokenizer.decode(self._context + self._pending[:length], special=True)
         # An unfinished character shows as one replacement at the end; those before it will stay what they are.
         certain = len(text) - text.endswith(_REPLACEMENT)
         piece = text[self._given : certain]
         self._given = max(self._given, certain)
         if piece and certain == len(text):
-            self._context, self._pending = self._pending[:whole], self._pending[whole:]
+            self._context, self._pending = self._pending[:length], self._pending[length:]
             self._given = len(tokenizer.decode(self._context, special=True))
         return piece
 
@@ -154,14 +154,14 @@ def _ids(fields: Fields) -> set[int]:
 
 def special_tokens(folder: Path) -> dict[str, str]:
     """Tokens with a role (bos_token, eos_token, …), as tokenizer_config.json and special_tokens_map.json name them."""
-    found: dict[str, str] = {}
+    tokens: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         path = folder / name
         for role, token in (read_object(path) if path.exists() else {}).items():
             text = token.get("content") if isinstance(token, dict) else token
             if role.endswith("_token") and isinstance(text, str):
-                found[role] = text
-    return found
+                tokens[role] = text
+    return tokens
 
 
 def _check_size(vocabulary: int, config: Fields) -> None:

@@ -18,5 +18,5 @@ _RULES: Sequence[Callable[[View], Iterable[ProfileFinding]]] = (*HOST, *DEVICE, 
 
 def findings(view: View) -> list[ProfileFinding]:
     """Everything that was found, by what it can win."""
-    found = [finding for rule in _RULES for finding in rule(view)]
-    return sorted((each for each in found if each.gain >= _WORTH), key=lambda each: -each.gain)
+    ranked = [finding for rule in _RULES for finding in rule(view)]
+    return sorted((finding for finding in ranked if finding.gain >= _WORTH), key=lambda finding: -finding.gain)

@@ -28,14 +28,14 @@ def synchronisations(view: View) -> Iterator[ProfileFinding]:
     lost = sum(idle_after(span, view.gaps.times) for span in found)
     if not found:
         return
-    asked = Counter(_operator(view, span) or "" for span in found)
-    each = ", ".join(f"{spoken(name)} {count:,} times" for name, count in asked.most_common(3))
+    counts = Counter(_operator(view, span) or "" for span in found)
+    causes = ", ".join(f"{spoken(name)} {count:,} times" for name, count in counts.most_common(3))
     steps = f", {len(found) / view.steps.count:.1f} times in each step" if view.steps.count else ""
     yield ProfileFinding(
         "synchronisation",
         f"the host waits for the GPU {many(len(found), 'time')}, and the GPU then idles {percent(view.share(lost))} of "
         "the time",
-        (f"{each}{steps}", f"{milliseconds(lost / len(found))} idle after each wait until the next kernel begins"),
+        (f"{causes}{steps}", f"{milliseconds(lost / len(found))} idle after each wait until the next kernel begins"),
         "keep values on the GPU: add losses up as tensors and read them every hundredth step; avoid .item(), .cpu(), "
         "print and `if tensor:` in the loop",
         view.share(lost),
@@ -77,16 +77,16 @@ def bus_copies(view: View) -> Iterator[ProfileFinding]:
     if not pageable:
         return
     exposed = intervals.union(view.account.of("copies"), view.account.of("staging"))
-    around = intervals.of((*pageable, *_calls(view, pageable)))
-    time = intervals.length(intervals.common(around, exposed))
+    calls = intervals.of((*pageable, *_calls(view, pageable)))
+    time = intervals.length(intervals.common(calls, exposed))
     moved = sum(int(span.detail.get("bytes", 0)) for span in pageable)
     rate = moved / max(1, intervals.length(intervals.of(pageable)))
     kinds = Counter(span.name.partition(" (")[0] for span in pageable)
-    said = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
+    kinds_text = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
     yield ProfileFinding(
         "pageable_copies",
         f"copies from or to memory that is not pinned take {percent(view.share(time))} of the time",
-        (f"{said}: {moved / 1e6:,.1f} MB at {rate:.1f} GB/s",),
+        (f"{kinds_text}: {moved / 1e6:,.1f} MB at {rate:.1f} GB/s",),
         "DataLoader(…, pin_memory=True), or tensor.pin_memory() once, with .to(device, non_blocking=True): the copy "
         "is then several times faster and runs beside the kernels",
         view.share(time),

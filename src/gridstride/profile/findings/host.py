@@ -73,24 +73,24 @@ def python(view: View) -> Iterator[ProfileFinding]:
 
 def optimizer(view: View) -> Iterator[ProfileFinding]:
     """An optimizer that calls hundreds of operators for each step."""
-    taken = view.inside(span for span in view.trace.annotations if span.name.startswith(OPTIMIZER))
-    if not taken:
+    calls = view.inside(span for span in view.trace.annotations if span.name.startswith(OPTIMIZER))
+    if not calls:
         return
-    covered = intervals.of(taken)
-    inside = _within(view.inside(view.trace.operators), taken)
-    each = inside / len(taken)
+    covered = intervals.of(calls)
+    inside = _within(view.inside(view.trace.operators), calls)
+    per_step = inside / len(calls)
     idle = view.gaps.times if view.gaps else intervals.between(view.account.start, view.account.end)
     time = intervals.length(intervals.common(covered, idle))
-    if each < _MANY:
+    if per_step < _MANY:
         return
-    name = taken[0].name.removeprefix(OPTIMIZER).removesuffix(".step")
+    name = calls[0].name.removeprefix(OPTIMIZER).removesuffix(".step")
     yield ProfileFinding(
         "optimizer",
         f"{name}.step() takes {percent(view.share(time))} of the time" + (", the GPU idle" if view.gaps else ""),
-        (f"{each:,.0f} operators in each of {many(len(taken), 'step')}: one or more for every parameter tensor",),
+        (f"{per_step:,.0f} operators in each of {many(len(calls), 'step')}: one or more for every parameter tensor",),
         f"torch.optim.{name}(…, fused=True) does it in a few; foreach=True where fused is not to be had",
-        view.share(time) * (1 - _MANY / each / 2),
-        view.line(taken),
+        view.share(time) * (1 - _MANY / per_step / 2),
+        view.line(calls),
     )
 
 

@@ -23,8 +23,8 @@ _REORDERING = ("aten::contiguous", "aten::reshape")  # they copy only what lies 
 def far_from_limit(view: View) -> Iterator[ProfileFinding]:
     """The operators with the most to win."""
     rows = [row for row in view.table if _lost(row) and not _plain_float(row) and not _reordering(view, row)]
-    found = sorted(rows, key=lambda row: -_lost(row))
-    for row in found[:_MOST]:
+    ranked = sorted(rows, key=lambda row: -_lost(row))
+    for row in ranked[:_MOST]:
         share = row.share_of_limit or 0.0
         yield ProfileFinding(
             "far_from_limit",
@@ -84,7 +84,9 @@ def _reordering(view: View, row: Row) -> bool:
     if row.family.key != "copy":
         return False
     nodes = (view.tree.of(span) for span in row.spans)
-    return all(node is not None and any(each.span.name in _REORDERING for each in node.upwards()) for node in nodes)
+    return all(
+        node is not None and any(ancestor.span.name in _REORDERING for ancestor in node.upwards()) for node in nodes
+    )
 
 
 def float32_products(view: View) -> Iterator[ProfileFinding]:

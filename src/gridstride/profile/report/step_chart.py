@@ -18,8 +18,8 @@ _LINE = 13.0  # of text
 
 def step_chart(durations: Sequence[int]) -> Markup:
     """The picture of the steps' lengths, in nanoseconds."""
-    together = -(-len(durations) // _MOST)
-    columns = [max(durations[at : at + together]) for at in range(0, len(durations), together)]
+    steps_per_bar = -(-len(durations) // _MOST)
+    columns = [max(durations[at : at + steps_per_bar]) for at in range(0, len(durations), steps_per_bar)]
     median, most = statistics.median(durations), max(durations)
     width = min(_WIDEST, (_WIDTH - _LEFT) / len(columns))
     bars = [
@@ -27,11 +27,11 @@ def step_chart(durations: Sequence[int]) -> Markup:
             height=_HEIGHT - _y(length, most), class_="bar" if length > 1.5 * median else "bar weak")
         for number, length in enumerate(columns)
     ]  # fmt: skip
-    said = f"{len(durations)} steps: {milliseconds(median)} in the median, {milliseconds(most)} the longest"
+    description = f"{len(durations)} steps: {milliseconds(median)} in the median, {milliseconds(most)} the longest"
     marks = [_mark(median, most, "median")]
     if _y(median, most) - _y(most, most) > _LINE:  # else the two texts would lie on each other
         marks.append(_mark(most, most, "longest"))
-    return drawing(_WIDTH, _HEIGHT + 4, said, *bars, *marks)
+    return drawing(_WIDTH, _HEIGHT + 4, description, *bars, *marks)
 
 
 def _y(length: float, most: int) -> float:

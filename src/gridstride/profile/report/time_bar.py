@@ -18,21 +18,21 @@ _WIDE_ENOUGH = 46.0  # pixels for a percentage inside
 def time_bar(account: Account, steps: int) -> Markup:
     """The picture; `steps` is by how many the times are divided, 0 for not at all."""
     parts = [(category, account.time(category.key)) for category in account.parts if account.time(category.key)]
-    said = "; ".join(f"{category.name}: {percent(time / account.wall)}" for category, time in parts)
-    x, whole, rows = 0.0, [], []
+    description = "; ".join(f"{category.name}: {percent(time / account.wall)}" for category, time in parts)
+    x, total, rows = 0.0, [], []
     for number, (category, time) in enumerate(parts):
         share = time / account.wall
         wide = share * _WIDTH
-        whole.append(tag("rect", x=x, y=0, width=max(0.5, wide - 1), height=_HEIGHT, class_=class_of(category.key)))
+        total.append(tag("rect", x=x, y=0, width=max(0.5, wide - 1), height=_HEIGHT, class_=class_of(category.key)))
         if wide > _WIDE_ENOUGH:
-            whole.append(tag("text", percent(share), x=x + 8, y=22, class_="inside"))
+            total.append(tag("text", percent(share), x=x + 8, y=22, class_="inside"))
         x += wide
-        each = milliseconds(time / steps) + " per step" if steps else milliseconds(time)
-        rows.append(_row(number, category.name, class_of(category.key), share, f"{each}: {category.meaning}"))
-    return drawing(_WIDTH, _HEIGHT + 22 + _ROW * len(rows), f"Where the time goes. {said}", *whole, *rows)
+        duration = milliseconds(time / steps) + " per step" if steps else milliseconds(time)
+        rows.append(_row(number, category.name, class_of(category.key), share, f"{duration}: {category.meaning}"))
+    return drawing(_WIDTH, _HEIGHT + 22 + _ROW * len(rows), f"Where the time goes. {description}", *total, *rows)
 
 
-def _row(number: int, name: str, colour: str, share: float, said: str) -> Markup:
+def _row(number: int, name: str, colour: str, share: float, note: str) -> Markup:
     y = _HEIGHT + 22 + number * _ROW
     room = _WIDTH - _NAME - _VALUES
     return tag(
@@ -41,5 +41,5 @@ def _row(number: int, name: str, colour: str, share: float, said: str) -> Markup
         tag("rect", x=_NAME, y=y, width=room, height=_BAR, class_="slot"),
         tag("rect", x=_NAME, y=y, width=max(1.0, share * room), height=_BAR, class_=colour),
         tag("text", percent(share), x=_NAME + room + 56, y=y + 12, text_anchor="end", class_="value"),
-        tag("text", said, x=_NAME + room + 70, y=y + 12, class_="note"),
+        tag("text", note, x=_NAME + room + 70, y=y + 12, class_="note"),
     )

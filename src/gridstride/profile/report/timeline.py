@@ -40,8 +40,8 @@ def timeline(view: View) -> Markup | None:
     lanes = [lane for lane in _lanes(view, start, end) if any(len(times) for _, times in lane.layers)]
     scale = _scale(start, end)
     rows = [_row(lane, number, scale) for number, lane in enumerate(lanes)]
-    said = "; ".join(f"{lane.name}: busy {percent(_busy(lane) / (end - start))}" for lane in lanes)
-    return drawing(_WIDTH, _TOP + _ROW * len(lanes) + 4, f"Timeline of {milliseconds(end - start)}. {said}",
+    description = "; ".join(f"{lane.name}: busy {percent(_busy(lane) / (end - start))}" for lane in lanes)
+    return drawing(_WIDTH, _TOP + _ROW * len(lanes) + 4, f"Timeline of {milliseconds(end - start)}. {description}",
                    _axis(start, end, scale, len(lanes)), *rows)  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _lanes(view: View, start: int, end: int) -> Iterable[Lane]:
     yield Lane("program", ((class_of("data_loading"), cut(loading(trace))), (class_of("host"), cut(steps))),
                _labels(((loading(trace), "data"), (steps, "optimizer")), start, end))  # fmt: skip
     threads = {lane: None for spans in (trace.operators, trace.calls) for lane in {span.lane for span in spans}}
-    for number, lane in enumerate(sorted(threads, key=lambda each: _order(each[1]))):
+    for number, lane in enumerate(sorted(threads, key=lambda lane: _order(lane[1]))):
         operators = cut(span for span in trace.operators if span.lane == lane)
         calls = cut(span for span in trace.calls if span.lane == lane)
         colour = class_of("launch_gaps" if trace.on_gpu else "operators")
@@ -92,8 +92,8 @@ def _order(thread: str) -> tuple[int, str]:
 
 
 def _labels(kinds: Sequence[tuple[list[Span], str]], start: int, end: int) -> tuple[tuple[int, int, str], ...]:
-    found = ((max(span.start, start), min(span.end, end), name) for spans, name in kinds for span in spans)
-    return tuple((low, high, name) for low, high, name in found if low < high)
+    labels = ((max(span.start, start), min(span.end, end), name) for spans, name in kinds for span in spans)
+    return tuple((low, high, name) for low, high, name in labels if low < high)
 
 
 def _row(lane: Lane, number: int, scale: Callable[[float], float]) -> Markup:

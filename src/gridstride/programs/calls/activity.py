@@ -193,17 +193,17 @@ class Activity:
 
     def as_dict(self) -> dict[str, float]:
         """By name."""
-        counts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _TABLES}
+        counts = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _TABLES}
         left = {left_of(name): self.objects[name] for name in OBJECTS}
         functions = {calls_of(name): number for name, number in self.functions.items()}
         return counts | asdict(self.times) | self.links.as_dict() | left | functions
 
 
 ACTIVITY_NAMES = (
-    *(each.name for kind in (Activity, Totals) for each in fields(kind) if each.name not in _TABLES),
+    *(field.name for kind in (Activity, Totals) for field in fields(kind) if field.name not in _TABLES),
     *map(left_of, OBJECTS),
 )
-KERNEL_COUNTS = tuple(each.name for each in fields(LineCounters) if each.name in ACTIVITY_NAMES)
+KERNEL_COUNTS = tuple(field.name for field in fields(LineCounters) if field.name in ACTIVITY_NAMES)
 """Those that only a run with predicted times has."""
 OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes", "host_memory_bytes")
 """Those that hold the bytes of kernels only in such a run."""

@@ -44,16 +44,16 @@ class Copied:
 
 def read_copy_log(raw: bytes) -> Copied:
     """The file belongs to a stranger's process: what is no record ends it."""
-    found: dict[int, list[bytes]] = {TO_DEVICE: [], TO_HOST: []}
+    parts: dict[int, list[bytes]] = {TO_DEVICE: [], TO_HOST: []}
     came_before: list[int] = []
     is_whole, at = True, 0
     while at + _RECORD.size <= len(raw):
         kind, nbytes = _RECORD.unpack_from(raw, at)
         at += _RECORD.size
-        if kind in found and at + nbytes <= len(raw):
+        if kind in parts and at + nbytes <= len(raw):
             if kind == TO_DEVICE:
-                came_before.append(len(found[TO_HOST]))
-            found[kind].append(raw[at : at + nbytes])
-        is_whole = is_whole and kind in found
+                came_before.append(len(parts[TO_HOST]))
+            parts[kind].append(raw[at : at + nbytes])
+        is_whole = is_whole and kind in parts
         at += nbytes
-    return Copied(tuple(found[TO_DEVICE]), tuple(found[TO_HOST]), is_whole, tuple(came_before))
+    return Copied(tuple(parts[TO_DEVICE]), tuple(parts[TO_HOST]), is_whole, tuple(came_before))

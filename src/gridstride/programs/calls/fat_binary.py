@@ -55,15 +55,15 @@ def fat_binary(ptx: str) -> bytes:
 
 def ptx_in_object(data: bytes) -> list[str]:
     """The PTX of every fat binary in an object or a program, as it is; NoPtx."""
-    found, at = [], data.find(_MAGIC_BYTES)
+    texts, at = [], data.find(_MAGIC_BYTES)
     while at >= 0:
         _, _, header, length = _HEADER.unpack_from(data.ljust(at + _HEADER.size, b"\0"), at)
         if 0 < length <= len(data) - at - header:
-            found.append(ptx_in(data[at + header : at + header + length]))
+            texts.append(ptx_in(data[at + header : at + header + length]))
         at = data.find(_MAGIC_BYTES, at + 1)
-    if not found:
+    if not texts:
         raise NoPtx("the program has no kernels")
-    return found
+    return texts
 
 
 def ptx_of(program: bytes) -> list[str]:
@@ -78,7 +78,7 @@ def _without_places(ptx: str) -> str:
 
 def ptx_in(entries: bytes) -> str:
     """The same of the entries of a fat binary."""
-    found, at = None, 0
+    best, at = None, 0
     while at + _ENTRY.size <= len(entries):
         kind, _, header, length = _ENTRY.unpack_from(entries, at)
         if header < _ENTRY.size:
@@ -87,8 +87,8 @@ def ptx_in(entries: bytes) -> str:
             flags = struct.unpack_from("<Q", entries, at + _FLAGS_AT)[0] if header >= _FLAGS_AT + 8 else 0
             if flags & _COMPRESSED:
                 raise NoPtx("the PTX is compressed: compile with -no-compress")
-            found = entries[at + header : at + header + length]
+            best = entries[at + header : at + header + length]
         at += header + length
-    if found is None:
+    if best is None:
         raise NoPtx("there is no PTX in the program's device code, only machine code of a GPU")
-    return found.rstrip(b"\0").decode("utf-8", "replace")
+    return best.rstrip(b"\0").decode("utf-8", "replace")

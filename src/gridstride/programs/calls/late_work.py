@@ -77,7 +77,7 @@ class LateWork:
             every = [each for each in self._streams.values() if each.device == stream.device and not each.apart]
         else:
             every = [stream] if stream.apart else [stream, self._stream(2 * stream.device + 1)]
-        return [each.last for each in every if each.last is not None]
+        return [stream.last for stream in every if stream.last is not None]
 
     def add_stream(self, stream: int, flags: int, _priority: int, device: int) -> None:
         with self._lock:
@@ -103,12 +103,12 @@ class LateWork:
             return [*self._before(number)] if number < _DEFAULTS and number % 2 else [self._stream(number).last]
         if what == WAITED_EVENT:
             return [self._events.get(number)]
-        return [each.last for each in self._streams.values() if each.device == number]
+        return [stream.last for stream in self._streams.values() if stream.device == number]
 
     def all(self) -> None:
         """Whatever there is: what is not put off itself may need it, and a device may be fast."""
         with self._lock:
-            self._do(each.last for each in self._streams.values())
+            self._do(stream.last for stream in self._streams.values())
 
     def copied(self, stream: int) -> None:
         """A copy is about to be made at once, which is its stream's next work."""
@@ -124,19 +124,19 @@ class LateWork:
         followers: dict[_Work, list[_Work]] = {}
         ready: list[tuple[int, _Work]] = []
         for work in needed:
-            before = [each for each in dict.fromkeys(work.after) if each.run is not None]
+            before = [earlier for earlier in dict.fromkeys(work.after) if earlier.run is not None]
             waiting[work] = len(before)
-            for each in before:
-                followers.setdefault(each, []).append(work)
+            for follower in before:
+                followers.setdefault(follower, []).append(work)
             if not before:
                 heappush(ready, (-work.number, work))
         while ready:
             _, work = heappop(ready)
             self._run(work)
-            for each in followers.get(work, ()):
-                waiting[each] -= 1
-                if not waiting[each]:
-                    heappush(ready, (-each.number, each))
+            for follower in followers.get(work, ()):
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    heappush(ready, (-follower.number, follower))
 
     def _run(self, work: _Work) -> None:
         run = work.run
@@ -151,13 +151,13 @@ class LateWork:
     def is_done(self, what: int, number: int) -> int:
         """Not yet, where one asks for the first time; asking again counts as waiting: somebody may ask until it is."""
         with self._lock:
-            asked = self._covered(what, number)
-            left = {each.number for each in _not_done(asked)}
+            pending = self._covered(what, number)
+            left = {work.number for work in _not_done(pending)}
             if left - self._asked_for:
                 self._asked_for |= left
                 return 0
             self._asked_for -= left
-            self._do(asked)
+            self._do(pending)
             return 1
 
     def elapsed_ms(self, start: int, end: int) -> float:
@@ -185,11 +185,11 @@ def _end(work: _Work) -> None:
 
 def _not_done(works: Iterable[_Work | None]) -> list[_Work]:
     """Of these and all that comes before them what is still to be done."""
-    found: dict[_Work, None] = {}
+    pending: dict[_Work, None] = {}
     left = list(works)
     while left:
         work = left.pop()
-        if work is not None and work.run is not None and work not in found:
-            found[work] = None
+        if work is not None and work.run is not None and work not in pending:
+            pending[work] = None
             left += work.after
-    return list(found)
+    return list(pending)

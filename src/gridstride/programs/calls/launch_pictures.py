@@ -51,8 +51,8 @@ class _Pictured:
         shape = [list(self.shape.grid), list(self.shape.block), self.shape.shared]
         return {"shape": shape, "launches": self.launches, "us": self.us,
                 "run": run_records.run_words(self.run, self.kernel),
-                "accesses": [records.access_words(each) for each in self.accesses],
-                "way": [records.step_words(each) for each in self.way]}  # fmt: skip
+                "accesses": [records.access_words(access) for access in self.accesses],
+                "way": [records.step_words(step) for step in self.way]}  # fmt: skip
 
 
 class LaunchPictures:
@@ -84,7 +84,7 @@ class LaunchPictures:
 
     def words(self) -> list[Mapping[str, Any]]:
         """All of it, for who started the program."""
-        return [each.words() for each in self._known.values() if each.run is not None]
+        return [picture.words() for picture in self._known.values() if picture.run is not None]
 
     # -- inside -------------------------------------------------------------------------------------------------------
     def _accesses(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[WarpAccess, ...]:

@@ -47,12 +47,12 @@ class MemoryCalls:
         self.garbage = False
         """Whether new memory holds what nobody would take for a number of his."""
 
-    def _share(self, asked: int | None, reports: Reports) -> int:
+    def _share(self, size: int | None, reports: Reports) -> int:
         """Bytes that one GPU has: several share what one would have alone."""
         share = self.device.memory // self.peers.count
-        if asked is not None and asked > share:
-            reports.say(f"warning: a GPU has {share} bytes of memory here, not the {asked} asked for")
-        return share if asked is None else min(share, asked)
+        if size is not None and size > share:
+            reports.say(f"warning: a GPU has {share} bytes of memory here, not the {size} asked for")
+        return share if size is None else min(share, size)
 
     def allocate(self, nbytes: int, owner: int) -> int:
         if self._failures.due("allocation"):

@@ -132,7 +132,7 @@ class Peers:
             if self.count == 1 and not self._used.get(HOST):
                 return NOWHERE
             if device not in self._elsewhere:
-                others = [(a, m) for a, m in sorted(self._memory.items(), key=lambda each: each[0])
+                others = [(a, m) for a, m in sorted(self._memory.items(), key=lambda item: item[0])
                           if m.owner not in (device, EVERYONE)]  # fmt: skip
                 self._elsewhere[device] = Elsewhere(
                     tuple(a for a, _ in others), tuple(a + m.nbytes for a, m in others),

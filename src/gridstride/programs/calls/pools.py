@@ -63,7 +63,7 @@ class Pool:
         room.free = True
         self.used -= room.bytes
         for chunk in self.chunks:
-            if any(each is room for each in chunk):
+            if any(range_ is room for range_ in chunk):
                 chunk[:] = _joined(chunk)
 
     def trim(self, keep: int) -> None:
@@ -76,11 +76,11 @@ class Pool:
 
 def _joined(chunk: list[Range]) -> list[Range]:
     joined: list[Range] = []
-    for each in chunk:
-        if joined and joined[-1].free and each.free:
-            joined[-1].bytes += each.bytes
+    for range_ in chunk:
+        if joined and joined[-1].free and range_.free:
+            joined[-1].bytes += range_.bytes
         else:
-            joined.append(each)
+            joined.append(range_)
     return joined
 
 

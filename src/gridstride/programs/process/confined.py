@@ -120,9 +120,9 @@ class ProgramRoom:
             process = self._server.start("program", self._given(order), stdout=stdout_end.number,
                                          stderr=stderr_end.number, more=(reports_end.number,))  # fmt: skip
             stack.callback(process.close)
-            for each in (stdout_end, stderr_end, reports_end):
-                each.close()
-            streams = [Printed(each.number, PRINTED) for each in (stdout, stderr, reports)]
+            for descriptor in (stdout_end, stderr_end, reports_end):
+                descriptor.close()
+            streams = [Printed(stream.number, PRINTED) for stream in (stdout, stderr, reports)]
             began = time.monotonic()
             try:
                 stopped = self._wait(process, streams, settings.time_limit or math.inf)
@@ -159,7 +159,7 @@ class ProgramRoom:
                 if excess := self._files():
                     return excess
                 look_again = time.monotonic() + _LOOK
-            _sleep([process.ended, *(each for stream in streams for each in stream.descriptors)])
+            _sleep([process.ended, *(descriptor for stream in streams for descriptor in stream.descriptors)])
             for stream in streams:
                 stream.take()
         return ""
@@ -188,8 +188,8 @@ class _Descriptor:
 def _pipe(stack: contextlib.ExitStack) -> tuple[_Descriptor, _Descriptor]:
     """Where is read and where is written; both are closed with the stack."""
     reading, writing = (_Descriptor(number) for number in os.pipe())
-    for each in (reading, writing):
-        stack.callback(each.close)
+    for descriptor in (reading, writing):
+        stack.callback(descriptor.close)
     return reading, writing
 
 
@@ -203,39 +203,39 @@ def _sleep(descriptors: Sequence[int]) -> None:
 
 def _outcome(code: int, seconds: float, streams: Sequence[Printed], stopped: str) -> Outcome:
     lost = streams[0].lost
-    stdout, stderr, told = (stream.kept() for stream in streams)
-    believed = _believed(told.encode(errors="replace"))
+    stdout, stderr, report_lines = (stream.kept() for stream in streams)
+    believed = _believed(report_lines.encode(errors="replace"))
     number = -code if code < 0 else None
-    ended = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), believed.findings,
+    exit_ = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), believed.findings,
                   believed.activity, believed.timeline, believed.launches)  # fmt: skip
-    return Outcome(ended, stdout, stderr, lost, stopped)
+    return Outcome(exit_, stdout, stderr, lost, stopped)
 
 
-def _believed(told: bytes) -> Reported:
+def _believed(lines: bytes) -> Reported:
     """What was reported, as far as it is what a report is: the process belongs to a stranger. What its launches are is
     looked at by who shows them.
     """
     try:
-        said = reported(told)
+        report = reported(lines)
     except (ValueError, RecursionError, TypeError, AttributeError):
         return Reported()
-    for each in said.findings:
-        if REFUSED in each:
-            raise CannotJudge(f"no program can be run here: its process could not lock itself in: {each[REFUSED]}")
-    kept = tuple(_finding(each) for each in said.findings[:_MOST_FINDINGS] if each.get("kind") in KINDS)
-    counts = _counts(said.activity) if isinstance(said.activity, Mapping) else {}
-    timeline = said.timeline if isinstance(said.timeline, dict) else {}
-    return Reported(kept, counts, timeline, said.launches if isinstance(said.launches, list) else [])
+    for finding in report.findings:
+        if REFUSED in finding:
+            raise CannotJudge(f"no program can be run here: its process could not lock itself in: {finding[REFUSED]}")
+    kept = tuple(_finding(finding) for finding in report.findings[:_MOST_FINDINGS] if finding.get("kind") in KINDS)
+    counts = _counts(report.activity) if isinstance(report.activity, Mapping) else {}
+    timeline = report.timeline if isinstance(report.timeline, dict) else {}
+    return Reported(kept, counts, timeline, report.launches if isinstance(report.launches, list) else [])
 
 
-def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
-    line = told.get("line")
-    return {"kind": told["kind"], "message": plain(str(told.get("message", "")))[:_LONGEST],
+def _finding(words: Mapping[str, Any]) -> dict[str, Any]:
+    line = words.get("line")
+    return {"kind": words["kind"], "message": plain(str(words.get("message", "")))[:_LONGEST],
             "line": line if isinstance(line, int) and 0 < line < 1 << 31 else None,
-            "file": str(told["file"]) if told.get("file") else None,
-            "kernel": plain(str(told.get("kernel") or ""))[:_LONGEST]}  # fmt: skip
+            "file": str(words["file"]) if words.get("file") else None,
+            "kernel": plain(str(words.get("kernel") or ""))[:_LONGEST]}  # fmt: skip
 
 
-def _counts(told: Mapping[str, Any]) -> dict[str, float]:
-    given = {name: told[name] for name in told if is_activity_name(name)}
-    return {name: value for name, value in given.items() if isinstance(value, int | float) and math.isfinite(value)}
+def _counts(words: Mapping[str, Any]) -> dict[str, float]:
+    counts = {name: words[name] for name in words if is_activity_name(name)}
+    return {name: value for name, value in counts.items() if isinstance(value, int | float) and math.isfinite(value)}

@@ -22,14 +22,14 @@ _LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's
 _MOST_SHARED = 64 << 20  # bytes that a program may register
 
 
-def become(given: dict[str, Any]) -> None:
+def become(orders: dict[str, Any]) -> None:
     """Never comes back."""
-    order = given["order"]
-    die_with_parent(given["parent"])
-    os.environ["GRIDSTRIDE_CACHE"] = given["cache"]  # the program's own, from here on
-    order["memory"] = _memory(Limits(**given["limits"]))
+    order = orders["order"]
+    die_with_parent(orders["parent"])
+    os.environ["GRIDSTRIDE_CACHE"] = orders["cache"]  # the program's own, from here on
+    order["memory"] = _memory(Limits(**orders["limits"]))
     order["shared"] = _shared()
-    locked = lock(given)
+    locked = lock(orders)
     if not (locked["landlock"] and locked["seccomp"]):
         os.write(order["reports"], json.dumps({REFUSED: locked}).encode() + b"\n")
         os._exit(child.CANNOT_START)
@@ -65,10 +65,10 @@ def _shared() -> int:
     """A descriptor of memory for cudaHostRegister, of a size that stays: a locked process can ask for none that two of
     its addresses show, as none of that would be counted.
     """
-    made = os.memfd_create("gridstride registered", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(made, _MOST_SHARED)
-    fcntl.fcntl(made, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-    return made
+    descriptor = os.memfd_create("gridstride registered", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, _MOST_SHARED)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return descriptor
 
 
 def _memory(limits: Limits) -> int:

@@ -49,10 +49,10 @@ class Child:
     def wait(self, seconds: float | None = None) -> int | None:
         """The same after at most so many seconds."""
         if self._returned is None and self._is_ready(seconds):
-            said = os.read(self.ended, STATUS)
-            if len(said) < STATUS:
+            status = os.read(self.ended, STATUS)
+            if len(status) < STATUS:
                 raise CannotJudge("no program can be run here: the process that starts them has ended")
-            self._returned = int.from_bytes(said, "little", signed=True)
+            self._returned = int.from_bytes(status, "little", signed=True)
         return self._returned
 
     def kill(self) -> None:
@@ -92,26 +92,26 @@ class ForkServer:
             self._control.send(b"warm ")
 
     def start(
-        self, kind: Kind, given: Mapping[str, Any], *, stdout: int, stderr: int, more: Sequence[int] = ()
+        self, kind: Kind, orders: Mapping[str, Any], *, stdout: int, stderr: int, more: Sequence[int] = ()
     ) -> Child:
         """A copy that becomes what is `given`, with these descriptors and no others; those in `more` have there the
         numbers FIRST and up. CannotJudge where the server has gone.
         """
-        words = f"{kind} {json.dumps(given)}".encode()
-        ended, tells = os.pipe()
+        words = f"{kind} {json.dumps(orders)}".encode()
+        exit_end, tells = os.pipe()
         try:
             with self._one_at_a_time:
                 socket.send_fds(self._control, [words], [tells, stdout, stderr, *more])
-                said, descriptors, _, _ = socket.recv_fds(self._control, LONGEST, 1)
+                message, descriptors, _, _ = socket.recv_fds(self._control, LONGEST, 1)
         except OSError as error:
-            os.close(ended)
+            os.close(exit_end)
             raise CannotJudge(f"no program can be run here: its process could not be started: {error}") from error
         finally:
             os.close(tells)
-        if not said:
-            os.close(ended)
+        if not message:
+            os.close(exit_end)
             raise CannotJudge("no program can be run here: the process that starts them has ended")
-        return Child(int(said), ended, descriptors[0])
+        return Child(int(message), exit_end, descriptors[0])
 
     def close(self) -> None:
         """End it, and with it what it has started."""

@@ -81,8 +81,8 @@ class _Server:
         if not pid:
             _become(kind, self._request[len(kind) + 1 : length], server, rest, own)
         process = os.pidfd_open(pid)
-        for each in rest:
-            os.close(each)
+        for descriptor in rest:
+            os.close(descriptor)
         self._copies[process] = pid, tells
         self._poll.register(process, select.POLLIN)
         socket.send_fds(self._control, [str(pid).encode()], [process])
@@ -101,24 +101,24 @@ class _Server:
 
 
 def _open_descriptors() -> list[int]:
-    found = []
+    descriptors = []
     for number in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):  # that of the folder itself
             os.fstat(number)
-            found.append(number)
-    return found
+            descriptors.append(number)
+    return descriptors
 
 
 def _become(kind: str, words: bytearray, server: int, descriptors: Sequence[int], servers: Sequence[int]) -> NoReturn:
     """In the copy: be what is asked for, and never a second server."""
     try:
-        given = json.loads(words)
+        orders = json.loads(words)
         os.setsid()
         _keep(descriptors, servers)
         os.environ.clear()
-        os.environ.update(given["environment"])
-        os.chdir(given["cwd"])
-        _BECOMES[kind]({**given, "parent": server})
+        os.environ.update(orders["environment"])
+        os.chdir(orders["cwd"])
+        _BECOMES[kind]({**orders, "parent": server})
     except BaseException:
         traceback.print_exc()
     finally:
@@ -130,8 +130,8 @@ def _keep(descriptors: Sequence[int], servers: Sequence[int]) -> None:
     opened since, for itself, stays open.
     """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for place, each in zip((1, 2, *range(FIRST, FIRST + _MOST)), descriptors, strict=False):
-        os.dup2(each, place)
-    for each in servers:
-        if each > 2:
-            os.close(each)
+    for target, descriptor in zip((1, 2, *range(FIRST, FIRST + _MOST)), descriptors, strict=False):
+        os.dup2(descriptor, target)
+    for descriptor in servers:
+        if descriptor > 2:
+            os.close(descriptor)

@@ -39,7 +39,7 @@ class Reports:
 
     def findings(self, fault: KernelFault) -> None:
         """All findings of a launch, with the source lines where they are at hand."""
-        new = [self.finding(each) for each in fault.findings]
+        new = [self.finding(finding) for finding in fault.findings]
         if any(new):
             for note in getattr(fault, "__notes__", ()):
                 sys.stderr.write(plain(note).rstrip() + "\n")

@@ -66,7 +66,7 @@ def _replace(capsules: dict[str, object], runtime: ctypes.CDLL, ending: str) -> 
 
 def _function(runtime: ctypes.CDLL, name: str, ending: str) -> int | None:
     endings = (ending, ending.replace("ptds", "ptsz"), "") if ending else ("",)
-    for symbol in (name + each for each in endings):
+    for symbol in (name + ending for ending in endings):
         if hasattr(runtime, symbol):
             return ctypes.cast(getattr(runtime, symbol), ctypes.c_void_p).value
     return None

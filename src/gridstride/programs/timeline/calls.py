@@ -68,18 +68,18 @@ class _Known:
     def touches(self, addresses: Sequence[int]) -> list[Touch]:
         """Of a launch that is given these addresses."""
         return [
-            Touch(addresses[each.argument] + each.first, addresses[each.argument] + each.last, each.way != "read")
-            for each in self.parts if each.argument is not None
+            Touch(addresses[part.argument] + part.first, addresses[part.argument] + part.last, part.way != "read")
+            for part in self.parts if part.argument is not None
         ]  # fmt: skip
 
     def crossing(self, addresses: Sequence[int], device: int, elsewhere: Elsewhere) -> Crossing:
         """What crosses to other GPUs and from them, each sector once: as if L1 kept what has been read."""
-        found: Counter[tuple[int, int]] = Counter()
-        for each in self.parts:
-            owner = elsewhere.owner(each.low + (0 if each.argument is None else addresses[each.argument]))
-            if owner is not None and each.way != "atomic":  # an atomic is a read and a write already
-                found[(owner, device) if each.way == "read" else (device, owner)] += each.nbytes
-        return dict(found)
+        nbytes_by_link: Counter[tuple[int, int]] = Counter()
+        for part in self.parts:
+            owner = elsewhere.owner(part.low + (0 if part.argument is None else addresses[part.argument]))
+            if owner is not None and part.way != "atomic":  # an atomic is a read and a write already
+                nbytes_by_link[(owner, device) if part.way == "read" else (device, owner)] += part.nbytes
+        return dict(nbytes_by_link)
 
 
 class TimelineCalls:
@@ -111,7 +111,7 @@ class TimelineCalls:
         known = self._works.get(key)
         if known is None:
             known = self._count(kernel, shape, packed, addresses, elsewhere)
-            if all(each.argument is not None for each in known.parts):
+            if all(part.argument is not None for part in known.parts):
                 if len(self._works) >= _KEPT:
                     self._works.clear()
                 self._works[key] = known
@@ -136,17 +136,17 @@ class TimelineCalls:
         touched = self.device.touched
         touched.cuts = sorted({*addresses, *elsewhere.starts})
         run = kernel.observe(shape, packed)
-        faults = tuple(each for each in run.findings if fault_status(each) is not None)
+        faults = tuple(finding for finding in run.findings if fault_status(finding) is not None)
         if faults:  # the others are the sanitizer's to look for: it is told of what the host writes
             raise KernelFault(faults, kernel.module.source_of(faults))
         if self.pictures is not None:
             self.pictures.counted(kernel, shape, run)
         parts = []
-        for each in touched.spans:
-            argument = addresses.index(each.cut) if each.cut in addresses else None
-            start = 0 if argument is None else each.cut
-            first, last = _beyond_doubt(each)
-            parts.append(_Part(argument, each.first - start, first - start, last - start, each.way, each.nbytes))
+        for span in touched.spans:
+            argument = addresses.index(span.cut) if span.cut in addresses else None
+            start = 0 if argument is None else span.cut
+            first, last = _beyond_doubt(span)
+            parts.append(_Part(argument, span.first - start, first - start, last - start, span.way, span.nbytes))
         return _Known(kernel_work(run, self.device.model), parts, run.counters)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class TimelineCalls:
 
     def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
         with self._lock:
-            self.timeline.pool_memory(stream, Touch(address, address + nbytes, True), given=bool(given))
+            self.timeline.pool_memory(stream, Touch(address, address + nbytes, True), allocated=bool(given))
 
     def wait(self, what: int, number: int) -> None:
         """The host waits."""

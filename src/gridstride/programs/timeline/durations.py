@@ -25,12 +25,12 @@ class Work:
 
 def kernel_work(run: Run, chip: Chip) -> Work:
     """Of a counted launch; grids that it launched itself run side by side as far as they fit."""
-    grids = [_grid(each, chip) for each in (run, *run.descendants())]
+    grids = [_grid(launch, chip) for launch in (run, *run.descendants())]
     parent, children = grids[0], grids[1:]
     if not children:
         return parent
-    fitted = sum(each.us * max(each.demand.values()) for each in children)
-    longest = max(each.us for each in children)
+    fitted = sum(child.us * max(child.demand.values()) for child in children)
+    longest = max(child.us for child in children)
     return Work(parent.us + max(fitted, longest), dict.fromkeys(parent.demand, 1.0))
 
 

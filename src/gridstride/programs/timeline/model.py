@@ -52,6 +52,21 @@ class _Graph:
     ends: dict[int, list[Operation]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Work before it has its place: `us` on its engine, its demand of the chip, `ways` where it takes several."""
+
+    kind: str
+    name: str
+    engine: Engine
+    us: float = 0.0
+    nbytes: int = 0
+    demand: Mapping[str, float] = field(default_factory=dict)
+    touches: Sequence[Touch] = ()
+    ways: Sequence[Way] = ()
+    crossing: Mapping[tuple[int, int], int] = _NOTHING
+
+
 class Timeline:
     """What the runtime tells of, in the order of its calls. Streams and events go by the runtime's own numbers."""
 
@@ -63,7 +78,7 @@ class Timeline:
         self.schedule, self.order = Schedule(), Order()
         self._count = self._graph_launches = 0
         self._legacy = [_Stream(device, device) for device in range(devices)]
-        self._streams = {LEGACY + 2 * each.device: each for each in self._legacy}
+        self._streams = {LEGACY + 2 * stream.device: stream for stream in self._legacy}
         self._events: dict[int, Operation] = {}
         self.timed: list[tuple[float, float]] = []
         """From event to event, where the program asked for the time between them and got it."""
@@ -80,13 +95,18 @@ class Timeline:
 
     def devices_of_streams(self) -> dict[int, int]:
         """The GPU of each stream, by the number that the stream is called by; the default streams come first."""
-        return {each.number: each.device for each in self._streams.values()}
+        return {stream.number: stream.device for stream in self._streams.values()}
 
     def _before(self, stream: _Stream) -> list[Operation]:
         """What comes before the stream's next operation."""
         legacy = self._legacy[stream.device]
         if stream is legacy:
-            return [each for s in self._streams.values() if s.blocking and s.device == stream.device for each in s.last]
+            return [
+                operation
+                for s in self._streams.values()
+                if s.blocking and s.device == stream.device
+                for operation in s.last
+            ]
         return [*stream.last, *(legacy.last if stream.blocking else ())]
 
     # -- work ---------------------------------------------------------------------------------------------------------
@@ -100,8 +120,9 @@ class Timeline:
         if self._graphs:  # the next node's launch is known beforehand
             us += self.times["graph_node_us"] - self.chip.prediction["launch_us"]
         self._call("launch_call_us")
-        self._give("kernel", name, Engine.COMPUTE, stream, device, us=us, demand=work.demand, touches=touches,
-                   crossing={pair: nbytes for pair, nbytes in crossing.items() if HOST not in pair})  # fmt: skip
+        between = {pair: nbytes for pair, nbytes in crossing.items() if HOST not in pair}
+        task = _Task("kernel", name, Engine.COMPUTE, us=us, demand=work.demand, touches=touches, crossing=between)
+        self._give(task, stream, device)
 
     def copy(
         self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, touches: Sequence[Touch] = (),
@@ -111,18 +132,19 @@ class Timeline:
         self._call("call_us")
         if kind == HOST_TO_HOST:
             us = host_us(nbytes, self.chip)
-            last = self._give("copy within host", "", Engine.HOST, stream, device, us=us, nbytes=nbytes,
-                              touches=touches)  # fmt: skip
+            task = _Task("copy within host", "", Engine.HOST, us=us, nbytes=nbytes, touches=touches)
         elif kind == WITHIN:
             work = memory_work(2 * nbytes, self.chip)
-            self._give("copy within device", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand,
-                       nbytes=nbytes, touches=touches)  # fmt: skip
+            task = _Task("copy within device", "", Engine.COMPUTE, us=work.us, demand=work.demand, nbytes=nbytes,
+                         touches=touches)  # fmt: skip
+            self._give(task, stream, device)
             return
         else:
             name, engine = _COPIES[kind]
             us = link_us(nbytes, self.chip, pageable=pageable)
             memory = "pageable" if pageable else "pinned"
-            last = self._give(name, memory, engine, stream, device, us=us, nbytes=nbytes, touches=touches)
+            task = _Task(name, memory, engine, us=us, nbytes=nbytes, touches=touches)
+        last = self._give(task, stream, device)
         if waits or pageable:
             self._wait([last])
 
@@ -134,15 +156,15 @@ class Timeline:
         In a default stream it comes after all that both GPUs were given before, and before what they are given next.
         """
         self._call("call_us")
-        is_default = not self._graphs and any(self._stream(stream) is each for each in self._legacy)
+        is_default = not self._graphs and any(self._stream(stream) is legacy_stream for legacy_stream in self._legacy)
         both = (self._legacy[origin], self._legacy[to]) if is_default else ()
-        before = [each for legacy in both for each in self._before(legacy)]
+        before = [operation for legacy in both for operation in self._before(legacy)]
         over_nvlink = direct and self.times["nvlinks"] > 0
         out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
-        copy = self._give("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER, stream,
-                          origin, us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
-                          also=before, ways=(Way(origin, out), Way(to, into)),
-                          crossing={(origin, to): nbytes})  # fmt: skip
+        task = _Task("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER,
+                     us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
+                     ways=(Way(origin, out), Way(to, into)), crossing={(origin, to): nbytes})  # fmt: skip
+        copy = self._give(task, stream, origin, also=before)
         for legacy in both:
             legacy.last = [copy]
 
@@ -150,28 +172,29 @@ class Timeline:
         """cudaMemset."""
         self._call("call_us")
         work = memory_work(nbytes, self.chip)
-        self._give("fill", "", Engine.COMPUTE, stream, device, us=work.us, demand=work.demand, nbytes=nbytes,
-                   touches=touches)  # fmt: skip
+        task = _Task("fill", "", Engine.COMPUTE, us=work.us, demand=work.demand, nbytes=nbytes, touches=touches)
+        self._give(task, stream, device)
 
     def host_function(self, stream: int) -> None:
         """A function of the host in a stream: its way there and back, as what it does takes no time here."""
         self._call("call_us")
-        self._give("host function", "", Engine.HOST, stream, us=self.times["callback_us"])
+        self._give(_Task("host function", "", Engine.HOST, us=self.times["callback_us"]), stream)
 
     def record(self, event: int, stream: int) -> None:
         """An event: a moment in its stream."""
         self._call("call_us")
-        self._events[event] = self._give("event", "", Engine.NONE, stream)
+        self._events[event] = self._give(_Task("event", "", Engine.NONE), stream)
 
     def follow(self, stream: int, event: int) -> None:
         """cudaStreamWaitEvent; an event that was never recorded is not waited for."""
         self._call("call_us")
         if event in self._events:
-            self._give("wait", "", Engine.NONE, stream, also=[self._events[event]])
+            self._give(_Task("wait", "", Engine.NONE), stream, also=[self._events[event]])
 
-    def pool_memory(self, stream: int, memory: Touch, *, given: bool) -> None:
+    def pool_memory(self, stream: int, memory: Touch, *, allocated: bool) -> None:
         """cudaMallocAsync and cudaFreeAsync: whoever uses the memory comes behind the one and before the other."""
-        self._give("pool allocation" if given else "pool release", "", Engine.NONE, stream, touches=[memory])
+        kind = "pool allocation" if allocated else "pool release"
+        self._give(_Task(kind, "", Engine.NONE, touches=[memory]), stream)
 
     def allocated(self) -> None:
         """cudaMalloc and its like."""
@@ -195,19 +218,20 @@ class Timeline:
             self.now_us += self.times[name]
 
     def _give(
-        self, kind: str, name: str, engine: Engine, stream: int, device: int | None = None, *, us: float = 0.0,
-        nbytes: int = 0, demand: Mapping[str, float] | None = None, also: Iterable[Operation] = (),
-        touches: Sequence[Touch] = (), ways: Sequence[Way] = (), crossing: Mapping[tuple[int, int], int] = _NOTHING,
+        self, task: _Task, stream: int, device: int | None = None, *, also: Iterable[Operation] = ()
     ) -> Operation:  # fmt: skip
+        """Puts it behind its stream's last operations, and behind `also`."""
         graph = self._graphs[-1] if self._graphs else None
         queue = graph.stream if graph else self._stream(stream)
         where = queue.device if device is None else device
-        if not ways and engine not in (Engine.COMPUTE, Engine.NONE):
-            ways = (Way(where, engine),)
+        ways = task.ways
+        if not ways and task.engine not in (Engine.COMPUTE, Engine.NONE):
+            ways = (Way(where, task.engine),)
         self._count += 1
         operation = Operation(
-            self._count, kind, name, queue.number, engine, self.now_us + self.times["begin_us"], us, nbytes,
-            demand or {}, queue.priority, graph.launch if graph else 0, where, ways, crossing, touches=touches,
+            self._count, task.kind, task.name, queue.number, task.engine, self.now_us + self.times["begin_us"],
+            task.us, task.nbytes, task.demand, queue.priority, graph.launch if graph else 0, where, ways,
+            task.crossing, touches=task.touches,
         )  # fmt: skip
         before = [*(graph.now if graph else self._before(queue)), *also]
         self.order.add(operation, before)
@@ -231,7 +255,8 @@ class Timeline:
             self.now_us += self.times["call_us"] + nodes * self.times["update_node_us"]
         elif call == "condition":
             graph = self._graphs[-1]
-            self._give("condition", "", Engine.NONE, graph.stream.number, us=self.times["condition_us"])
+            task = _Task("condition", "", Engine.NONE, us=self.times["condition_us"])
+            self._give(task, graph.stream.number)
 
     def begin_graph(self, stream: int, nodes: int) -> None:
         """A graph is launched; a child's nodes come where its own node is."""
@@ -247,14 +272,17 @@ class Timeline:
     def node(self, node: int, after: Iterable[int]) -> None:
         """What is given next is of this node, which comes after those."""
         graph = self._graphs[-1]
-        ends = [each for number in after for each in graph.ends.get(number, ())]
+        ends = [operation for number in after for operation in graph.ends.get(number, ())]
         graph.now, graph.node = ends or graph.before, node
         graph.ends[node] = graph.now
 
     def end_graph(self) -> None:
         """All nodes have been given; the stream goes on when all have ended."""
         graph = self._graphs.pop()
-        ends = list({each.number: each for last in graph.ends.values() for each in last}.values()) or graph.before
+        ends = (
+            list({operation.number: operation for last in graph.ends.values() for operation in last}.values())
+            or graph.before
+        )
         if self._graphs:
             outer = self._graphs[-1]
             outer.now = outer.ends[outer.node] = ends
@@ -264,7 +292,9 @@ class Timeline:
     # -- waiting ------------------------------------------------------------------------------------------------------
     def wait_for_all(self, device: int = 0) -> None:
         """cudaDeviceSynchronize."""
-        self._wait([each for stream in self._streams.values() if stream.device == device for each in stream.last])
+        self._wait(
+            [operation for stream in self._streams.values() if stream.device == device for operation in stream.last]
+        )
 
     def wait_for_stream(self, stream: int) -> None:
         """cudaStreamSynchronize."""
@@ -278,10 +308,10 @@ class Timeline:
         if self._graphs:
             return
         began = self.now_us
-        for each in operations:
-            self.schedule.place(until=each)
+        for operation in operations:
+            self.schedule.place(until=operation)
         self.order.host_waited(operations)
-        end = max((each.end_us for each in operations), default=0.0)
+        end = max((operation.end_us for operation in operations), default=0.0)
         self.now_us += self.times["call_us"]
         if end > self.now_us:
             self.now_us = end + self.times["wake_us"]
@@ -298,17 +328,17 @@ class Timeline:
     def _are_done(self, operations: list[Operation]) -> bool:
         self._call("call_us")
         self.schedule.place(until_us=self.now_us)
-        return all(each.end_us <= self.now_us for each in operations)
+        return all(operation.end_us <= self.now_us for operation in operations)
 
     def elapsed_ms(self, start: int, end: int) -> float | None:
         """Between two recorded events; None where one of them has not happened yet."""
         both = [self._events[start], self._events[end]]
         self.schedule.place(until_us=self.now_us)
-        if any(each.end_us > self.now_us for each in both):
+        if any(event.end_us > self.now_us for event in both):
             return None
-        began, ended = (each.end_us for each in both)
-        self.timed.append((began, ended))
-        return (ended - began) / 1e3
+        began, end_us = (event.end_us for event in both)
+        self.timed.append((began, end_us))
+        return (end_us - began) / 1e3
 
     def finish(self) -> None:
         """The program has ended: what is still outstanding gets its place."""

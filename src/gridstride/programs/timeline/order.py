@@ -54,15 +54,15 @@ class Order:
 
     def host_waited(self, operations: Iterable[Operation]) -> None:
         """What is given from now on comes after these."""
-        for each in operations:
-            _join(self._host, each)
-        self._open = [each for each in self._open if not _knows(self._host, each)]
+        for operation in operations:
+            _join(self._host, operation)
+        self._open = [item for item in self._open if not _knows(self._host, item)]
 
     def given_anew(self, start: int, end: int) -> None:
         """Memory is given to somebody: what used these bytes has ended, or the pool puts what comes behind it."""
-        for each in self._open:
-            if any(touch.start < end and start < touch.end for touch in each.touches):
-                each.touches = [touch for touch in each.touches if touch.start >= end or start >= touch.end]
+        for item in self._open:
+            if any(touch.start < end and start < touch.end for touch in item.touches):
+                item.touches = [touch for touch in item.touches if touch.start >= end or start >= touch.end]
 
     def _compare(self, one: Operation, other: Operation) -> None:
         for a, b in _both(one.touches, other.touches):

@@ -18,57 +18,57 @@ _LISTED = 24
 _SHOWN_BUBBLES = 3
 
 
-def lines(told: Mapping[str, Any], *, width: int = _WIDTH, listed: int = _LISTED) -> list[str]:
+def lines(summary: Mapping[str, Any], *, width: int = _WIDTH, listed: int = _LISTED) -> list[str]:
     """Of what `summary.report` gives. `listed`: operations in the table, at most."""
-    operations = told["operations"]
+    operations = summary["operations"]
     if not operations:
         return ["the program gave the device nothing to do: there is no timeline"]
     start = operations[0]["start_us"]
     return [
-        *drawn(told, width=width),
+        *drawn(summary, width=width),
         "",
-        *_sentences(told, start),
+        *_sentences(summary, start),
         "",
         *_table(operations[:listed], start),
-        *_more(told["operation_count"] - listed),
+        *_more(summary["operation_count"] - listed),
     ]
 
 
-def drawn(told: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
+def drawn(summary: Mapping[str, Any], *, width: int = _WIDTH) -> list[str]:
     """The bars alone, of a program that gave the device something to do."""
-    operations = told["operations"]
-    start, length = operations[0]["start_us"], max(told["modelled_us"], 1e-3)
+    operations = summary["operations"]
+    start, length = operations[0]["start_us"], max(summary["modelled_us"], 1e-3)
     scale = _Scale(start, length, width)
-    gpus = told["gpus"]
+    gpus = summary["gpus"]
     to_peer = "^ copy to peer  " if gpus > 1 else ""
-    condition = "  ? condition" if any(each["kind"] == "condition" for each in operations) else ""
+    condition = "  ? condition" if any(operation["kind"] == "condition" for operation in operations) else ""
     streams = [
-        (_of_gpu(f"stream {each['stream']}" if each["stream"] >= gpus else "default stream", each["gpu"], gpus),
-         scale.bar((o for o in operations if o["stream"] == each["stream"]), _MARKS), _us(each["busy_us"]),
-         percent(each["busy_us"] / length), str(each["operations"]))
-        for each in told["streams"]
+        (_of_gpu(f"stream {stream['stream']}" if stream["stream"] >= gpus else "default stream", stream["gpu"], gpus),
+         scale.bar((o for o in operations if o["stream"] == stream["stream"]), _MARKS), _us(stream["busy_us"]),
+         percent(stream["busy_us"] / length), str(stream["operations"]))
+        for stream in summary["streams"]
     ]  # fmt: skip
     engines = [
-        (_of_gpu(each["engine"], each["gpu"], gpus), scale.bar((o for o in operations if _is_of(o, each)), {}),
-         _us(each["busy_us"]), percent(each["busy_us"] / length), _bytes(each["bytes"]))
-        for each in told["engines"] if each["operations"]
+        (_of_gpu(engine["engine"], engine["gpu"], gpus), scale.bar((o for o in operations if _is_of(o, engine)), {}),
+         _us(engine["busy_us"]), percent(engine["busy_us"] / length), _bytes(engine["bytes"]))
+        for engine in summary["engines"] if engine["operations"]
     ]  # fmt: skip
     return [
-        f"modelled for {told['chip']}, not measured: {_us(told['modelled_us'])} us in all",
+        f"modelled for {summary['chip']}, not measured: {_us(summary['modelled_us'])} us in all",
         f"> copy to device  < copy to host  {to_peer}# kernel  = fill or copy within  h host{condition}",
         "",
         *aligned(("", f"0 to {_us(length)} us", "busy us", "share", "operations"), streams, left=(0, 1)),
         "",
         *aligned(("engine", "", "busy us", "share", "bytes"), engines, left=(0, 1)),
-        *_links(told["links"], length),
+        *_links(summary["links"], length),
     ]
 
 
 def _links(links: Sequence[Mapping[str, Any]], length: float) -> list[str]:
     rows = [
-        (f"GPU {each['from']} to GPU {each['to']}", _us(each["busy_us"]), percent(each["busy_us"] / length),
-         str(each["operations"]), _bytes(each["bytes"]))
-        for each in links
+        (f"GPU {link['from']} to GPU {link['to']}", _us(link["busy_us"]), percent(link["busy_us"] / length),
+         str(link["operations"]), _bytes(link["bytes"]))
+        for link in links
     ]  # fmt: skip
     return ["", *aligned(("link", "busy us", "share", "operations", "bytes"), rows, left=(0,))] if rows else []
 
@@ -90,41 +90,45 @@ class _Scale:
     def bar(self, operations: Iterable[Mapping[str, Any]], marks: Mapping[str, str]) -> str:
         """Each column shows what began last in it; what is shorter than a column has one all the same."""
         columns = [" "] * self._width
-        for each in operations:
-            first = min(self._width - 1, int((each["start_us"] - self._start) / self._per_column))
-            behind = max(first + 1, min(self._width, round((each["end_us"] - self._start) / self._per_column)))
-            columns[first:behind] = [marks.get(each["kind"], _BUSY)] * (behind - first)
+        for operation in operations:
+            first = min(self._width - 1, int((operation["start_us"] - self._start) / self._per_column))
+            behind = max(first + 1, min(self._width, round((operation["end_us"] - self._start) / self._per_column)))
+            columns[first:behind] = [marks.get(operation["kind"], _BUSY)] * (behind - first)
         return f"|{''.join(columns)}|"
 
 
-def _sentences(told: Mapping[str, Any], start: float) -> list[str]:
+def _sentences(summary: Mapping[str, Any], start: float) -> list[str]:
     """What the picture shows, in numbers: overlap, the bubble, and how kernels got their times."""
-    length = max(told["modelled_us"], 1e-3)
-    said = [
-        f"two engines or more are busy for {_us(told['overlap_us'])} us ({percent(told['overlap_us'] / length)}), "
-        f"none for {_us(told['idle_us'])} us ({percent(told['idle_us'] / length)})"
+    length = max(summary["modelled_us"], 1e-3)
+    sentences = [
+        f"two engines or more are busy for {_us(summary['overlap_us'])} us "
+        f"({percent(summary['overlap_us'] / length)}), "
+        f"none for {_us(summary['idle_us'])} us ({percent(summary['idle_us'] / length)})"
     ]
-    for gap in told["bubbles"][:_SHOWN_BUBBLES]:
-        before = max((o for o in told["operations"] if o["end_us"] <= gap["start_us"] + 1e-3),
+    for gap in summary["bubbles"][:_SHOWN_BUBBLES]:
+        before = max((o for o in summary["operations"] if o["end_us"] <= gap["start_us"] + 1e-3),
                      key=lambda o: float(o["end_us"]), default=None)  # fmt: skip
-        after = next((o for o in told["operations"] if o["start_us"] >= gap["end_us"] - 1e-3), None)
+        after = next((o for o in summary["operations"] if o["start_us"] >= gap["end_us"] - 1e-3), None)
         between = f", from {_named(before)} to {_named(after)}" if before and after else ""
-        said.append(
+        sentences.append(
             f"bubble: {_us(gap['end_us'] - gap['start_us'])} us from {_us(gap['start_us'] - start)} us on{between}; "
             "the host had not given the device the next work yet"
         )
-    said.append(
-        f"the host: {_us(told['host_us'])} us from its first call on, {_us(told['host_waited_us'])} of them waiting"
+    sentences.append(
+        f"the host: {_us(summary['host_us'])} us from its first call on, "
+        f"{_us(summary['host_waited_us'])} of them waiting"
     )
-    said.append("its other time is in calls (cudaMalloc, copies, launches); its own computing counts as nothing")
-    for pair in told["pairs"]:
-        one, other = (f"{_named(each)} in stream {each['stream']}" for each in (pair["first"], pair["second"]))
-        said.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")
-    counted, reused = told["launches_counted"], told["launches_reused"]
+    sentences.append("its other time is in calls (cudaMalloc, copies, launches); its own computing counts as nothing")
+    for pair in summary["pairs"]:
+        one, other = (
+            f"{_named(operation)} in stream {operation['stream']}" for operation in (pair["first"], pair["second"])
+        )
+        sentences.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")
+    counted, reused = summary["launches_counted"], summary["launches_reused"]
     if counted:
         more = f"; {reused} launches like one of these took its time" if reused else ""
-        said.append(f"{counted} launch{'' if counted == 1 else 'es'} counted for the time of the kernel{more}")
-    return said
+        sentences.append(f"{counted} launch{'' if counted == 1 else 'es'} counted for the time of the kernel{more}")
+    return sentences
 
 
 def _table(operations: Sequence[Mapping[str, Any]], start: float) -> list[str]:

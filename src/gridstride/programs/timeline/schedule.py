@@ -107,7 +107,8 @@ class Schedule:
         """
         while self._ready and (until is None or until.start_us == inf):
             start, _, _, _, operation = min(
-                (self._start(each), each.priority, each.given_us, each.number, each) for each in self._ready
+                (self._start(operation), operation.priority, operation.given_us, operation.number, operation)
+                for operation in self._ready
             )
             if start > until_us:
                 return
@@ -123,11 +124,11 @@ class Schedule:
         running = self._running.get(operation.device, ())
         # What would have fitted before the last one began has been placed: those that ended by then are forgotten.
         earliest = max(operation.given_us, self._latest_us.get(operation.device, 0.0))
-        times = [earliest, *(each.end_us for each in running if each.end_us > earliest)]
+        times = [earliest, *(operation.end_us for operation in running if operation.end_us > earliest)]
         return next(time for time in sorted(times) if self._fits(operation, time))
 
     def _fits(self, operation: Operation, time: float) -> bool:
-        there = [each.demand for each in self._running.get(operation.device, ()) if each.end_us > time]
+        there = [operation.demand for operation in self._running.get(operation.device, ()) if operation.end_us > time]
         return not there or all(
             share + sum(demand.get(name, 0.0) for demand in there) <= _FULL
             for name, share in operation.demand.items()
@@ -138,13 +139,16 @@ class Schedule:
         self.placed.append(operation)
         if operation.engine is Engine.COMPUTE:
             running = self._running.get(operation.device, ())
-            self._running[operation.device] = [*(each for each in running if each.end_us > start), operation]
+            self._running[operation.device] = [
+                *(operation for operation in running if operation.end_us > start),
+                operation,
+            ]
             self._latest_us[operation.device] = start
         for way in operation.ways:
             self._free_us[way] = operation.end_us
-        for each in operation.followers:
-            each.given_us = max(each.given_us, operation.end_us)
-            each.awaited -= 1
-            if not each.awaited:
-                self._ready.append(each)
+        for follower in operation.followers:
+            follower.given_us = max(follower.given_us, operation.end_us)
+            follower.awaited -= 1
+            if not follower.awaited:
+                self._ready.append(follower)
         operation.followers.clear()

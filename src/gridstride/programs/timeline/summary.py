@@ -19,35 +19,39 @@ Span = tuple[float, float]
 
 def work_of(timeline: Timeline) -> list[Operation]:
     """The operations that take time, by their start."""
-    return [each for each in timeline.schedule.placed if each.engine is not Engine.NONE or each.us > 0]
+    return [
+        operation for operation in timeline.schedule.placed if operation.engine is not Engine.NONE or operation.us > 0
+    ]
 
 
 def totals(timeline: Timeline) -> Totals:
     """Of a program that has ended."""
     done = work_of(timeline)
     spans = {engine: busy(done, engine) for engine in WORKING}
-    sums = {engine: length(each) for engine, each in spans.items()}
+    sums = {engine: length(busy_spans) for engine, busy_spans in spans.items()}
     engines = [busy(done, engine, device) for engine in WORKING for device in range(timeline.devices)]
-    any_busy = length(union(span for each in engines for span in each))
-    whole = max((each.end_us for each in done), default=0.0) - min((each.start_us for each in done), default=0.0)
+    any_busy = length(union(span for engine in engines for span in engine))
+    duration = max((operation.end_us for operation in done), default=0.0) - min(
+        (operation.start_us for operation in done), default=0.0
+    )
     return Totals(
-        whole, sums[Engine.COMPUTE], sums[Engine.TO_DEVICE], sums[Engine.TO_HOST],
-        sums[Engine.TO_PEER], overlap(engines), whole - any_busy, timeline.now_us, timeline.waited_us,
+        duration, sums[Engine.COMPUTE], sums[Engine.TO_DEVICE], sums[Engine.TO_HOST],
+        sums[Engine.TO_PEER], overlap(engines), duration - any_busy, timeline.now_us, timeline.waited_us,
         timeline.order.count,
         sum(end - start for start, end in timeline.timed),
-        sum(length(between(busy(done, Engine.COMPUTE), *each)) for each in timeline.timed),
-        sum(start <= each.start_us and each.end_us <= end
-            for start, end in timeline.timed for each in done if each.kind == "kernel"),
+        sum(length(between(busy(done, Engine.COMPUTE), *window)) for window in timeline.timed),
+        sum(start <= operation.start_us and operation.end_us <= end
+            for start, end in timeline.timed for operation in done if operation.kind == "kernel"),
         timeline.managed_allocations,
-        len({each.stream for each in done if each.kind == "kernel"}),
+        len({operation.stream for operation in done if operation.kind == "kernel"}),
     )  # fmt: skip
 
 
 def busy(operations: Sequence[Operation], engine: Engine, device: int | None = None) -> list[Span]:
     """When an engine has something to do: one GPU's, or any's."""
     return union(
-        (each.start_us, each.end_us)
-        for each in operations if each.engine is engine and device in (None, each.device)
+        (operation.start_us, operation.end_us)
+        for operation in operations if operation.engine is engine and device in (None, operation.device)
     )  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def overlap(engines: Sequence[Sequence[Span]]) -> float:
 
 def bubbles(operations: Sequence[Operation]) -> list[Span]:
     """The stretches between the first operation and the last in which nothing runs, the longest first."""
-    spans = union((each.start_us, each.end_us) for each in operations)
+    spans = union((operation.start_us, operation.end_us) for operation in operations)
     gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
     return sorted(gaps, key=lambda gap: gap[0] - gap[1])
 
@@ -96,7 +100,7 @@ def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
     """
     done = work_of(timeline)
     device_of = timeline.devices_of_streams()
-    streams = sorted({each.stream for each in done})
+    streams = sorted({operation.stream for operation in done})
     return {
         "chip": timeline.chip.key, "gpus": timeline.devices, "modelled": True, **asdict(totals(timeline)),
         "launches_counted": counted, "launches_reused": reused,
@@ -114,28 +118,28 @@ def report(timeline: Timeline, *, counted: int, reused: int) -> dict[str, Any]:
         "bubbles": [{"start_us": start, "end_us": end} for start, end in bubbles(done)[:5]],
         "pairs": [{"first": _row(a), "second": _row(b), "bytes": shared} for a, b, shared in timeline.order.pairs],
         "operation_count": len(done),
-        "operations": [_row(each) for each in done[:MOST_SHOWN]],
+        "operations": [_row(operation) for operation in done[:MOST_SHOWN]],
     }  # fmt: skip
 
 
 def _engine(done: Sequence[Operation], engine: Engine, gpu: int) -> dict[str, Any]:
-    own = [each for each in done if each.engine is engine and each.device == gpu]
+    own = [operation for operation in done if operation.engine is engine and operation.device == gpu]
     return {
         "engine": str(engine), "gpu": gpu, "busy_us": length(busy(own, engine)), "operations": len(own),
-        "bytes": sum(each.nbytes for each in own),
+        "bytes": sum(operation.nbytes for operation in own),
     }  # fmt: skip
 
 
 def _links(done: Sequence[Operation]) -> list[dict[str, Any]]:
     """What went from each GPU to each other, by copies and by kernels that use another GPU's memory."""
     over: dict[tuple[int, int], list[Operation]] = {}
-    for each in done:
-        for link in each.crossing:
-            over.setdefault(link, []).append(each)
+    for operation in done:
+        for link in operation.crossing:
+            over.setdefault(link, []).append(operation)
     return [
         {"from": link[0], "to": link[1], "operations": len(own),
-         "busy_us": length(union((each.start_us, each.end_us) for each in own)),
-         "bytes": sum(each.crossing[link] for each in own)}
+         "busy_us": length(union((operation.start_us, operation.end_us) for operation in own)),
+         "bytes": sum(operation.crossing[link] for operation in own)}
         for link, own in sorted(over.items())
     ]  # fmt: skip
 

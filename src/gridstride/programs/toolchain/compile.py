@@ -87,15 +87,15 @@ def _object(
         target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
         step = _device_and_host if file.suffix in CUDA_SUFFIXES else _host_only
         try:
-            said = step(file, [*command, _LEAN], target, depfile, how, stem)
+            message = step(file, [*command, _LEAN], target, depfile, how, stem)
         except BuildFailed as failed:
             if not _MAY_LACK_HEADERS.search(failed.output):
                 raise
-            said = step(file, command, target, depfile, how, stem)
+            message = step(file, command, target, depfile, how, stem)
         data = target.read_bytes()
         read = [path for path in dependencies(depfile.read_text(errors="replace")) if not tools.is_part(path)]
-    if said:
-        progress(said.rstrip())
+    if message:
+        progress(message.rstrip())
     inputs = [str(path.absolute()) for path in {file, *read}]
     cache.put(f"{stem} reads", json.dumps(inputs).encode())
     if (digest := _digest(inputs)) is not None:
@@ -122,35 +122,35 @@ def _device_and_host(
     if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
         return _said(file, target, status, listed)
     preprocessing = plan.preprocessing
-    status, said = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
+    status, message = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
     if status:
-        return _said(file, target, status, said)
+        return _said(file, target, status, message)
     key = f"{stem} text {_text_digest(plan, folder)}"
     if (known := cache.get(key)) is not None:
         target.write_bytes(known)
-        return said
+        return message
     status, more = _compiled(plan, str(file), how, folder)
-    said = _said(file, target, status, said + more)
+    message = _said(file, target, status, message + more)
     cache.put(key, target.read_bytes())
-    return said
+    return message
 
 
 def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[int, str]:
     """All steps behind those that preprocess."""
     *numbers, last = (number for number in range(len(plan.steps)) if number not in plan.preprocessing)
-    status, said = carry_out(plan, numbers, how.execute, folder)
+    status, message = carry_out(plan, numbers, how.execute, folder)
     if status:
-        return status, said
+        return status, message
     if how.headers is None:
         status, more = carry_out(plan, [last], how.execute, folder)
-        return status, said + more
+        return status, message + more
     shorter = how.headers.used_in(plan, source, how.execute, folder)
     status, more = carry_out(shorter, [last], how.execute, folder)
     if status and shorter is not plan:
         status, more = carry_out(plan, [last], how.execute, folder)  # what is wrong is said of the whole text
         if not status:
             how.headers.forget(shorter)
-    return status, said + more
+    return status, message + more
 
 
 def _with_depfiles(plan: Plan, depfile: Path) -> Plan:
@@ -177,11 +177,11 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def _said(file: Path, target: Path, status: int, said: str) -> str:
+def _said(file: Path, target: Path, status: int, message: str) -> str:
     """What the compilers say of a file that they compile; BuildFailed where they do not."""
     if status or not target.is_file():
-        raise BuildFailed(f"{file} does not compile{hint(said)}", said)
-    return said
+        raise BuildFailed(f"{file} does not compile{hint(message)}", message)
+    return message
 
 
 def library_objects(
@@ -205,9 +205,9 @@ def _library_object(
     progress(f"compiling {source.parent.name}/{source.name} of GridStride's own libraries, once")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, "object.o")
-        status, said = execute([*command, "-o", str(target)])
+        status, message = execute([*command, "-o", str(target)])
         if status or not target.is_file():
-            raise BuildFailed(f"{source} does not compile", said)
+            raise BuildFailed(f"{source} does not compile", message)
         data = target.read_bytes()
     cache.put(key, data)
     return data
@@ -245,7 +245,7 @@ def _digest(inputs: Iterable[str]) -> str | None:
 def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
     """The words of one compilation, without where the object goes."""
     include = [word for folder in (*options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
-    define = [f"-D{each}" for each in options.define]
+    define = [f"-D{definition}" for definition in options.define]
     std = [f"-std={options.std}"] if options.std else []
     if file.suffix not in CUDA_SUFFIXES:
         std = [] if file.suffix == ".c" and (options.std or "").startswith("c++") else std
@@ -264,14 +264,14 @@ def dependencies(text: str) -> list[Path]:
     """The files of a rule as make reads it: "object.o: a.cu b.h \\"."""
     _, _, rest = text.replace("\\\n", " ").partition(": ")
     first = rest.split("\n", 1)[0]
-    return [Path(each.replace("\\ ", " ")) for each in re.findall(r"(?:\\ |\S)+", first)]
+    return [Path(path.replace("\\ ", " ")) for path in re.findall(r"(?:\\ |\S)+", first)]
 
 
-def hint(said: str) -> str:
+def hint(message: str) -> str:
     """What a message of the compilers is about and what mends it, where that is known: behind a colon, or nothing."""
-    missing = _NO_HEADER.search(said)
+    missing = _NO_HEADER.search(message)
     if missing is None:
-        reasons = (lacking(name) for name in _NO_NAME.findall(said))
+        reasons = (lacking(name) for name in _NO_NAME.findall(message))
         return next((f": {reason}" for reason in reasons if reason), "")
     wheel = wheel_of(missing[1])
     if wheel is not None:

@@ -43,12 +43,12 @@ class CompilerRoom:
 
     def execute(self, command: Sequence[str], folder: Path, more: Mapping[str, str]) -> tuple[int, str]:
         """Exit status and messages, with `more` in the environment; BuildFailed where it takes too long."""
-        given = {
+        orders = {
             "command": list(command), "rules": list(self._rules(folder)), "cwd": os.getcwd(),
             "environment": environment() | {"TMPDIR": str(folder), **more},
         }  # fmt: skip
-        with tempfile.TemporaryFile() as said:
-            compiler = self.server.start("compiler", given, stdout=said.fileno(), stderr=said.fileno())
+        with tempfile.TemporaryFile() as output:
+            compiler = self.server.start("compiler", orders, stdout=output.fileno(), stderr=output.fileno())
             try:
                 status = compiler.wait(self.seconds)
             finally:
@@ -56,8 +56,8 @@ class CompilerRoom:
                 compiler.close()
             if status is None:
                 raise BuildFailed(f"stopped: compiling took more than {self.seconds:g} s", "")
-            said.seek(0)
-            return status, said.read(_SAID).decode(errors="replace")
+            output.seek(0)
+            return status, output.read(_SAID).decode(errors="replace")
 
     def _rules(self, folder: Path) -> Iterator[tuple[str, int]]:
         tools = self.tools
@@ -77,9 +77,9 @@ class CompilerRoom:
             yield str(path), landlock.EVERYTHING & ~landlock.EXECUTE
 
 
-def become(given: Mapping[str, Any]) -> None:
+def become(orders: Mapping[str, Any]) -> None:
     """Lock this process and be the compiler, which ends with the process that started it."""
-    die_with_parent(given["parent"])
+    die_with_parent(orders["parent"])
     for what, most in (
         (resource.RLIMIT_DATA, _MEMORY),
         (resource.RLIMIT_CPU, _PROCESSOR),
@@ -89,5 +89,5 @@ def become(given: Mapping[str, Any]) -> None:
         _, hard = resource.getrlimit(what)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
-    landlock.lock([(path, rights) for path, rights in given["rules"]])
-    os.execve(given["command"][0], given["command"], given["environment"])
+    landlock.lock([(path, rights) for path, rights in orders["rules"]])
+    os.execve(orders["command"][0], orders["command"], orders["environment"])

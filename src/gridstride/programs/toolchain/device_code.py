@@ -26,9 +26,9 @@ def device_code(
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, f"code.{form}")
-        status, said = execute([*words, f"-{form}", "-o", str(target)])
+        status, message = execute([*words, f"-{form}", "-o", str(target)])
         if status or not target.is_file():
-            raise BuildFailed(f"{file} does not compile{hint(said)}", said)
-        if said:
-            progress(said.rstrip())
+            raise BuildFailed(f"{file} does not compile{hint(message)}", message)
+        if message:
+            progress(message.rstrip())
         return target.read_bytes()

@@ -75,19 +75,19 @@ def _parts(header: str) -> tuple[str, str]:
 
 def symbols(header: str) -> dict[str, tuple[str, str]]:
     """By the name that a program writes: the symbol, and its ending for per-thread streams, empty for none."""
-    found = {name: (name, "") for name in public(header)}
+    entry_points = {name: (name, "") for name in public(header)}
     for name, kind, versioned, plain in _VERSIONED.findall(_COMMENT.sub("", header)):
         if plain:
-            found[name] = (plain, found.get(name, ("", ""))[1])
+            entry_points[name] = (plain, entry_points.get(name, ("", ""))[1])
         elif not versioned.endswith(("_ptsz", "_ptds")):
-            found[name] = (versioned, f"_{kind.lower()}")
-    return found
+            entry_points[name] = (versioned, f"_{kind.lower()}")
+    return entry_points
 
 
 def results(header: str) -> dict[str, int]:
     """The names of CUresult, with their numbers."""
-    found = _RESULTS.search(_COMMENT.sub("", header))
-    return {name: int(number) for name, number in _RESULT.findall(found[1])} if found else {}
+    enumeration = _RESULTS.search(_COMMENT.sub("", header))
+    return {name: int(number) for name, number in _RESULT.findall(enumeration[1])} if enumeration else {}
 
 
 def generated_driver(table: Mapping[str, Mapping[str, str]], header: str) -> str:
@@ -133,22 +133,22 @@ def generated_jit_link(header: str) -> str:
 
     Their symbols end with the release of the header; those that look for them by name know them without that, too.
     """
-    found = _JIT_LINK.findall(header)
-    ending = found[0][1] if found else ""
+    functions = _JIT_LINK.findall(header)
+    ending = functions[0][1] if functions else ""
     lines = ['#include "runtime.h"', "typedef uint64_t W;", "void *gs_jit_link(const char *name);",
              f'const char *const gs_jit_link_ending = "{ending}";']  # fmt: skip
     types, names = ", ".join(["W"] * 6), "a, b, c, d, e, f"
-    for name, release in [*found, ("nvJitLinkVersion", "")]:
+    for name, release in [*functions, ("nvJitLinkVersion", "")]:
         plain = name.removeprefix("__")
         own = _OWN_LINK.get(plain.removeprefix("nvJitLink"))
         called = f"int gs_jit_link_{own}({types});" if own else ""
         target = f"gs_jit_link_{own}" if own else "vendor"
-        asked = f'int (*vendor)({types}) = gs_jit_link("{name}{release}"); if (vendor == NULL) return 6;'
+        vendor_call = f'int (*vendor)({types}) = gs_jit_link("{name}{release}"); if (vendor == NULL) return 6;'
         for symbol in {name + release: None, plain: None}:
             function = f"link_{symbol}({_WORDS})"
             lines.append(
                 f'{called} PUBLIC int {function} __asm__("{symbol}"); '
-                f"int {function} {{ {'' if own else asked} return {target}({names}); }}"
+                f"int {function} {{ {'' if own else vendor_call} return {target}({names}); }}"
             )
     return "\n".join(lines) + "\n"
 
@@ -162,11 +162,11 @@ def driver_twins(table: Mapping[str, Mapping[str, str]], header: str) -> dict[st
 def older_symbols(header: str) -> tuple[dict[str, str], list[str]]:
     """Symbols of older releases: those with today's parameters and what they lead to, and those with others."""
     today, known = public(header), symbols(header)
-    taken = {each for symbol, ending in known.values() for each in (symbol, symbol + ending)} | set(WRITTEN_OLDER)
+    known_names = {name for symbol, ending in known.values() for name in (symbol, symbol + ending)} | set(WRITTEN_OLDER)
     same, other = {}, []
     for older, parameters in _DECLARED.findall(_parts(header)[1]):
         name = _VERSION.sub("", older)
-        if older in taken:
+        if older in known_names:
             continue
         if name in today and _types(parameters) == _types(today[name]):
             same[older] = known[name][0]
@@ -176,4 +176,4 @@ def older_symbols(header: str) -> tuple[dict[str, str], list[str]]:
 
 
 def _types(parameters: str) -> list[str]:
-    return [re.sub(r"\w+$|\s+", "", each.strip()) for each in parameters.split(",")]
+    return [re.sub(r"\w+$|\s+", "", parameter.strip()) for parameter in parameters.split(",")]

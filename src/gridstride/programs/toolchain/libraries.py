@@ -37,7 +37,7 @@ class Library:
     def is_called_by(self, objects: Iterable[bytes]) -> bool:
         """Whether an object names one of its functions, which in C lie there as they are."""
         name = re.compile(rb"(?<=\0)" + self.name.encode() + rb"[A-Z]\w*(?=\0)")
-        return any(name.search(each) for each in objects)
+        return any(name.search(object_) for object_ in objects)
 
 
 OWN = (
@@ -50,7 +50,7 @@ OWN = (
 
 def called(objects: Sequence[bytes], options: Options) -> tuple[Library, ...]:
     """Those that a program needs: it names them by -l, or calls them."""
-    return tuple(each for each in OWN if each.name in options.libraries or each.is_called_by(objects))
+    return tuple(library for library in OWN if library.name in options.libraries or library.is_called_by(objects))
 
 
 def lacking(function: str) -> str | None:

@@ -53,13 +53,17 @@ def link(
     run: Execute,
 ) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
-    named = [name for name in options.libraries if name not in _PROVIDED | {each.name for each in OWN}]
+    named = [name for name in options.libraries if name not in _PROVIDED | {library.name for library in OWN}]
     for name in named:
         if (reason := _REFUSED.get(name)) is not None:
             raise BuildFailed(f"-l{name} cannot be linked: {reason}", "")
     key = sha256(
         b"\0".join(
-            [tools.identity.encode(), *(sha256(each).digest() for each in (*objects, runtime)), *map(str.encode, named)]
+            [
+                tools.identity.encode(),
+                *(sha256(object_).digest() for object_ in (*objects, runtime)),
+                *map(str.encode, named),
+            ]
         )
     ).hexdigest()
     cache = shared("programs")
@@ -114,9 +118,9 @@ def _link(
         str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), "-lm", "-lpthread", "-ldl",
         "-o", str(target),
     ]  # fmt: skip
-    status, said = run(command, folder, {})
+    status, message = run(command, folder, {})
     if status or not target.is_file():
-        raise _not_linked(said)
+        raise _not_linked(message)
     program = target.read_bytes()
     if _MAIN not in program:
         raise BuildFailed("the program does not link: no file has a function main()", "")
@@ -125,23 +129,23 @@ def _link(
 
 def linked_binaries(objects: Sequence[bytes]) -> str:
     """C that defines what each relocatable object calls to register itself, with an identifier of its own."""
-    found = dict.fromkeys(name.decode() for each in objects for name in _LINKED_BINARY.findall(each))
+    names = dict.fromkeys(name.decode() for object_ in objects for name in _LINKED_BINARY.findall(object_))
     lines = ["void gs_register_linked(void (*)(void **), void *);", _OPENS]
     lines += [
         f"void {name}(void (*registers)(void **), void *wrapper, void *id, void (*used)(void *)) "
         "{ (void)id; (void)used; gs_register_linked(registers, wrapper); }"
-        for name in found
+        for name in names
     ]
     return "\n".join(lines) + "\n"
 
 
-def _not_linked(said: str) -> BuildFailed:
+def _not_linked(message: str) -> BuildFailed:
     """In words of ours where they say it all, else with the linker's."""
-    if _DUPLICATE_MAIN.search(said):
+    if _DUPLICATE_MAIN.search(message):
         return BuildFailed(
             "the program does not link: there are two functions main(); name the files of one program", ""
         )
-    undefined = list(dict.fromkeys(each.strip() for each in _UNDEFINED.findall(said)))
+    undefined = list(dict.fromkeys(name.strip() for name in _UNDEFINED.findall(message)))
     for name in undefined:
         if (reason := lacking(name)) is not None:
             return BuildFailed(f"the program does not link: {reason}", "")
@@ -155,7 +159,7 @@ def _not_linked(said: str) -> BuildFailed:
         return BuildFailed(
             f"the program does not link: nothing defines {names}; name all files of the program, or -l LIBRARY", ""
         )
-    return BuildFailed("the program does not link", said)
+    return BuildFailed("the program does not link", message)
 
 
 def refusal(library: str) -> str | None:

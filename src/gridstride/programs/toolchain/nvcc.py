@@ -56,18 +56,18 @@ class Plan:
         return tuple(number for number, step in enumerate(self.steps) if "-E" in step.words)
 
 
-def planned(said: str, name: str) -> Plan:
+def planned(output: str, name: str) -> Plan:
     """From what `nvcc --dryrun -keep` prints; the module is called `name`, which must be one program's only once."""
     variables: dict[str, str] = {}
     steps: list[Step] = []
-    for line in _LINE.findall(said):
+    for line in _LINE.findall(output):
         if variable := _VARIABLE.fullmatch(line):
             variables[variable[1]] = variable[2].strip()
         elif not line.startswith(("rm ", "--")):
             steps.append(_step(shlex.split(line), variables, steps))
     if steps:
         steps[-1] = Step(steps[-1].words, tuple(range(len(steps) - 1)))
-    for file in {each.word_after(_MODULE_ID) for each in steps} - {None}:
+    for file in {step.word_after(_MODULE_ID) for step in steps} - {None}:
         Path(str(file)).write_text(name)
     return Plan(tuple(steps), {key: variables[key] for key in _IN_THE_ENVIRONMENT if key in variables})
 
@@ -83,12 +83,12 @@ def carry_out(plan: Plan, numbers: Sequence[int], execute: Execute, folder: Path
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         running: dict[int, Future[tuple[int, str]]] = {}
         for number in numbers:
-            before = [running[each] for each in plan.steps[number].after if each in running]
+            before = [running[earlier] for earlier in plan.steps[number].after if earlier in running]
             running[number] = pool.submit(_take, plan, number, before, execute, folder)
         messages = []
         for number in numbers:
-            status, said = running[number].result()
-            messages.append(said)
+            status, output = running[number].result()
+            messages.append(output)
             if status:
                 return status, "".join(messages)
     return 0, "".join(messages)
@@ -97,8 +97,8 @@ def carry_out(plan: Plan, numbers: Sequence[int], execute: Execute, folder: Path
 def _take(
     plan: Plan, number: int, before: Sequence[Future[tuple[int, str]]], execute: Execute, folder: Path
 ) -> tuple[int, str]:
-    for each in before:
-        status, _ = each.result()
+    for earlier in before:
+        status, _ = earlier.result()
         if status:
             return status, ""
     return execute(plan.steps[number].words, folder, plan.environment)
@@ -112,7 +112,7 @@ def _step(words: list[str], variables: Mapping[str, str], earlier: Sequence[Step
         words.remove("--gen_module_id_file")
     own = set(_outputs(words))
     read = " ".join(word for word in words[1:] if word not in own)
-    after = (number for number, step in enumerate(earlier) if any(each in read for each in _outputs(step.words)))
+    after = (number for number, step in enumerate(earlier) if any(output in read for output in _outputs(step.words)))
     return Step(tuple(words), tuple(after))
 
 

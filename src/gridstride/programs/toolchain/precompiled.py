@@ -35,7 +35,7 @@ class PrecompiledHeaders:
         file does not begin with headers, or clang cannot keep them.
         """
         last = plan.steps[-1]
-        host = next((each.word_after("--gen_c_file_name") for each in plan.steps if each.tool == "cudafe++"), None)
+        host = next((step.word_after("--gen_c_file_name") for step in plan.steps if step.tool == "cudafe++"), None)
         if host is None or host not in last.words or not Path(host).is_file():
             return plan
         text = Path(host).read_bytes()
@@ -48,8 +48,8 @@ class PrecompiledHeaders:
             return plan
         rest = Path(host).with_suffix(".rest.cpp")
         rest.write_bytes(text[end:])
-        place = last.words.index(host)
-        words = (*last.words[:place], "-include-pch", str(kept), str(rest), *last.words[place + 1 :])
+        index = last.words.index(host)
+        words = (*last.words[:index], "-include-pch", str(kept), str(rest), *last.words[index + 1 :])
         return Plan((*plan.steps[:-1], Step(words, last.after)), plan.environment)
 
     def _kept(self, words: Sequence[str], text: bytes, plan: Plan, execute: Execute, folder: Path) -> Path | None:
@@ -77,11 +77,11 @@ class PrecompiledHeaders:
                 Path(words[words.index("-include-pch") + 1]).unlink()
 
     def _remove_oldest(self) -> None:
-        files = sorted(self.folder.glob("*.pch"), key=lambda each: each.stat().st_mtime_ns)
-        for each in files[:-_MOST]:
+        files = sorted(self.folder.glob("*.pch"), key=lambda file: file.stat().st_mtime_ns)
+        for file in files[:-_MOST]:
             with contextlib.suppress(OSError):
-                each.unlink()
-                each.with_suffix(".hpp").unlink()
+                file.unlink()
+                file.with_suffix(".hpp").unlink()
 
 
 def end_of_headers(text: bytes, source: str) -> int:
@@ -97,7 +97,7 @@ def end_of_headers(text: bytes, source: str) -> int:
 def header_words(words: Sequence[str], host: str) -> list[str]:
     """How a header is compiled for a file that is compiled so."""
     left = [word for word in words if word not in (host, "-c")]
-    place = left.index("-o")
-    del left[place : place + 2]
+    index = left.index("-o")
+    del left[index : index + 2]
     language = left.index("-x") + 1
     return [*left[:language], "c++-header", *left[language + 1 :]]

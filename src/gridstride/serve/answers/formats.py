@@ -95,9 +95,9 @@ THOUGHTS = (Marks("<think>", "</think>"), Marks("[THINK]", "[/THINK]"))  # Qwen 
 
 def format_of(template: str) -> Format | None:
     """How calls look for the model of a chat template; None where it has no tools, or in a form not known here."""
-    for each in FORMATS:
-        if _has(template, each.shown) and not any(part in template for part in each.absent):
-            return each
+    for format_ in FORMATS:
+        if _has(template, format_.shown) and not any(part in template for part in format_.absent):
+            return format_
     return None
 
 

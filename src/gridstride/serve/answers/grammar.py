@@ -88,10 +88,10 @@ def _calls(calls: Calls, avoided: Sequence[str], *, free: bool, id: SpecialId) -
         rules.append(f"called: opened calls{' | calls' if form.bare else ''}")
     else:
         rules.append(f"called: {opening}{'?' if form.bare else ''} calls")
-    rules.append("call: " + " | ".join(f"call_{place}" for place in range(len(calls.tools))))
-    for place, (name, schema) in enumerate(calls.tools):
+    rules.append("call: " + " | ".join(f"call_{number}" for number in range(len(calls.tools))))
+    for number, (name, schema) in enumerate(calls.tools):
         head, middle, tail = (_glue(glue, id) for glue in (form.head, form.middle, form.tail))
-        rules.append(f"call_{place}: {head} {json.dumps(name)} {middle} {_json(schema)} {tail}")
+        rules.append(f"call_{number}: {head} {json.dumps(name)} {middle} {_json(schema)} {tail}")
     return rules
 
 
@@ -103,7 +103,7 @@ def _until(rule: str, text: str, mark: str, written: str) -> list[str]:
 
 
 def _glue(glue: Glue, id: SpecialId) -> str:
-    parts = [(f"/{part}/" if part else "") if place % 2 == 0 else _mark(part, id) for place, part in enumerate(glue)]
+    parts = [(f"/{part}/" if part else "") if index % 2 == 0 else _mark(part, id) for index, part in enumerate(glue)]
     return " ".join(part for part in parts if part)
 
 

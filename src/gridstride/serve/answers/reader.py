@@ -131,17 +131,17 @@ class Reader:
         if not text:
             return None
         end = self._json.take(text)
-        given, self._text = (text, "") if end is None else (text[:end], text[end:])
-        return [Arguments(self._calls - 1, given), *(self._then(self._call) if end is not None else ())]
+        part, self._text = (text, "") if end is None else (text[:end], text[end:])
+        return [Arguments(self._calls - 1, part), *(self._then(self._call) if end is not None else ())]
 
     def _give(self, kind: type[Said] | type[Thought], mark: str, last: bool) -> list[Event] | None:
         """All that is no beginning of the mark, nor white space that may come before it."""
         kept = 0 if last else _doubtful(self._text, mark)
-        given = self._text[: len(self._text) - kept]
-        if not given:
+        part = self._text[: len(self._text) - kept]
+        if not part:
             return None
-        self._text = self._text[len(given) :]
-        return _some(kind, self._opened(given) if kind is Thought else given)
+        self._text = self._text[len(part) :]
+        return _some(kind, self._opened(part) if kind is Thought else part)
 
     def _opened(self, text: str) -> str:
         """Thoughts without the ends of lines before them."""
@@ -165,7 +165,7 @@ class _JsonObject:
     def take(self, text: str) -> int | None:
         """Characters of `text` up to the object's end; None where it goes on."""
         self.begun = True
-        for place, char in enumerate(text):
+        for index, char in enumerate(text):
             if self._quoted:
                 self._quoted = self._escaped or char != '"'
                 self._escaped = char == "\\" and not self._escaped
@@ -176,12 +176,12 @@ class _JsonObject:
             elif char in "}]":
                 self._depth -= 1
                 if self._depth <= 0:
-                    return place + 1
+                    return index + 1
         return None
 
 
 def _regex(glue: Glue) -> str:
-    return "".join(part if place % 2 == 0 else re.escape(part) for place, part in enumerate(glue))
+    return "".join(part if index % 2 == 0 else re.escape(part) for index, part in enumerate(glue))
 
 
 def _some(kind: type[Said] | type[Thought], text: str) -> list[Event]:

@@ -35,7 +35,7 @@ class Conversation:
 
     def forget_oldest(self) -> bool:
         """Drop the oldest question with its answer; False where only the newest is left."""
-        later = [place for place, turn in enumerate(self.turns) if turn["role"] == "user" and place > 0]
+        later = [number for number, turn in enumerate(self.turns) if turn["role"] == "user" and number > 0]
         if not later:
             return False
         del self.turns[: later[0]]

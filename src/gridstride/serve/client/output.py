@@ -66,15 +66,15 @@ class Output:
             for count, token in enumerate(tokens, 1):
                 text += self._stream.push(token)
                 self._unstopped -= 1
-                found = self._find(text)
-                if found is not None:
-                    return self._finish(update, count, text[:found], "stop")
+                stop = self._find(text)
+                if stop is not None:
+                    return self._finish(update, count, text[:stop], "stop")
         else:
             text += self._stream.push(*tokens)
         if finish is not None:
             text += self._stream.finish()
-            found = self._find(text)
-            cut, finish = (text, finish) if found is None else (text[:found], "stop")
+            stop = self._find(text)
+            cut, finish = (text, finish) if stop is None else (text[:stop], "stop")
             return self._finish(update, len(update.tokens), cut, finish)
         shown = len(text) - self._doubtful(text)
         text, self._held = text[:shown], text[shown:]

@@ -60,17 +60,17 @@ class Remote:
     def close(self) -> None:
         self._http.close()
 
-    def _model(self, wanted: str | None) -> str:
+    def _model(self, name: str | None) -> str:
         """The wanted one, or the first; a server that names its models must have it."""
         try:
             names = self._models()
         except NotNamed:
-            if wanted is None:
+            if name is None:
                 raise
-            return wanted
-        if wanted is not None and wanted not in names:
-            raise RemoteError(f"{self._url} has no model {wanted!r}; it has {', '.join(names)}")
-        return wanted or names[0]
+            return name
+        if name is not None and name not in names:
+            raise RemoteError(f"{self._url} has no model {name!r}; it has {', '.join(names)}")
+        return name or names[0]
 
     def _models(self) -> list[str]:
         try:

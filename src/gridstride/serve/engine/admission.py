@@ -52,15 +52,15 @@ def _check_size(submit: Submit, runner: Runner) -> None:
         raise Refused(f"min_tokens is {least}, but max_tokens is {wished}", field="min_tokens", limit=wished)
     if submit.sampling.reads and not runner.width:
         raise Refused("this engine gives nothing of prompts but what follows them", field="prompt_logprobs")
-    asked = f"a prompt of {prompt} tokens and max_tokens={wished} make {prompt + wished} tokens"
+    request_text = f"a prompt of {prompt} tokens and max_tokens={wished} make {prompt + wished} tokens"
     at_fault = "prompt" if prompt >= runner.context else "max_tokens"
     if prompt + wished > runner.context:
         limit = runner.context
-        raise Refused(f"{asked}, but the model's context is {limit}", field=at_fault, limit=limit)
+        raise Refused(f"{request_text}, but the model's context is {limit}", field=at_fault, limit=limit)
     room = runner.blocks * runner.block_size
     if prompt + wished - 1 > room:  # the last token drawn is never put into the cache
         at_fault = "prompt" if prompt >= room else "max_tokens"
-        raise Refused(f"{asked}, but the cache has room for {room + 1}", field=at_fault, limit=room + 1)
+        raise Refused(f"{request_text}, but the cache has room for {room + 1}", field=at_fault, limit=room + 1)
 
 
 def _rules(s: Sampling, vocabulary: int) -> Iterator[tuple[str, object, bool, str]]:

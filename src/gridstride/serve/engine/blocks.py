@@ -80,11 +80,11 @@ class BlockPool:
         blocks: list[int] = []
         size = self.block_size
         for start in range(0, (len(tokens) - 1) // size * size, size):
-            found = self._by_content.get((content, tuple(tokens[start : start + size])))
-            if found is None:
+            entry = self._by_content.get((content, tuple(tokens[start : start + size])))
+            if entry is None:
                 break
-            blocks.append(found[0])
-            content = found[1]
+            blocks.append(entry[0])
+            content = entry[1]
         return blocks, content
 
     def share(self, block: int, content: int, tokens: tuple[int, ...]) -> tuple[int, int]:
@@ -93,14 +93,14 @@ class BlockPool:
         Where another block carries the same already, the caller gets that one and its own is released.
         """
         key = content, tokens
-        found = self._by_content.get(key)
-        if found is None:
-            found = self._by_content[key] = block, next(self._serials)
+        entry = self._by_content.get(key)
+        if entry is None:
+            entry = self._by_content[key] = block, next(self._serials)
             self._keys[block] = key
-        elif found[0] != block:
-            self.hold(found[0])
+        elif entry[0] != block:
+            self.hold(entry[0])
             self.release((block,))
-        return found
+        return entry
 
     def forget(self, blocks: Sequence[int]) -> None:
         """Nobody finds these blocks by their content any more; who holds them keeps them."""

@@ -22,27 +22,27 @@ class Draft:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def guess(self, wanted: Sequence[tuple[Request, int]], tables: BlockTables) -> list[list[int]]:
+    def guess(self, requests: Sequence[tuple[Request, int]], tables: BlockTables) -> list[list[int]]:
         """So many tokens after what is known of each request, drawn as the large model draws; fewer where it cannot."""
-        found: list[list[int]] = [[] for _ in wanted]
-        active = self._followed([request for request, _ in wanted], tables)
+        guesses: list[list[int]] = [[] for _ in requests]
+        active = self._followed([request for request, _ in requests], tables)
         while active:
-            drawn = self._next([(wanted[i][0], found[i]) for i in active], tables)
+            drawn = self._next([(requests[i][0], guesses[i]) for i in active], tables)
             for i, token in zip(active, drawn, strict=True):
                 if token < 0:  # its logits were not finite, nor will they be
-                    wanted[i][0].speculates = False
+                    requests[i][0].speculates = False
                 else:
-                    found[i].append(token)
-            active = [i for i in active if wanted[i][0].speculates and _goes_on(*wanted[i], found[i])]
-        return found
+                    guesses[i].append(token)
+            active = [i for i in active if requests[i][0].speculates and _goes_on(*requests[i], guesses[i])]
+        return guesses
 
     def _followed(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
         """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""
         room, near = _MOST_BEHIND, []
-        for place, request in enumerate(requests):
+        for index, request in enumerate(requests):
             behind = len(request.tokens) - request.drafted
             if behind <= room:
-                near.append(place)
+                near.append(index)
             elif room:
                 piece = np.array(request.tokens[request.drafted : request.drafted + room], np.int64)
                 self._runner.execute(tables.ragged([request], [request.drafted], [piece], [0], draws=()))
@@ -67,6 +67,6 @@ class Draft:
         return drawn
 
 
-def _goes_on(request: Request, count: int, found: Sequence[int]) -> bool:
+def _goes_on(request: Request, count: int, tokens: Sequence[int]) -> bool:
     """Whether more is to be guessed: nothing follows a token that ends the text."""
-    return len(found) < count and found[-1] not in request.stops
+    return len(tokens) < count and tokens[-1] not in request.stops

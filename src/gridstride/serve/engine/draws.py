@@ -40,15 +40,15 @@ def _late(request: Request, more: int, mask: Mask | None, vocabulary: int) -> Ma
 def _without(stops: frozenset[int], mask: Mask | None, vocabulary: int) -> Mask | None:
     """The mask without the tokens that end a text; with them where a schema allows nothing else."""
     words = np.full(-(-vocabulary // 32), 0xFFFFFFFF, np.uint32) if mask is None else mask.copy()
-    for token in (each for each in stops if each < vocabulary):
+    for token in (stop for stop in stops if stop < vocabulary):
         words[token // 32] &= np.uint32(~(1 << token % 32) & 0xFFFFFFFF)
     return words if words.any() else mask
 
 
 def reads_of(work: Sequence[tuple[Request, int]]) -> tuple[Read, ...]:
-    found = [
-        request.reading(place, count)
-        for place, (request, count) in enumerate(work)
+    reads = [
+        request.reading(index, count)
+        for index, (request, count) in enumerate(work)
         if request.sampling.reads and request.unread > 0
     ]
-    return tuple(read for read in found if read is not None)
+    return tuple(read for read in reads if read is not None)

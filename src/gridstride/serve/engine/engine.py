@@ -109,7 +109,7 @@ class Engine:
 
     def stats(self) -> Stats:
         scheduler, pool, proposer = self._scheduler, self._scheduler.pool, self._proposer
-        places = sum(len(request.blocks) for request in scheduler.running) * pool.block_size
+        slots = sum(len(request.blocks) for request in scheduler.running) * pool.block_size
         held = sum(request.computed for request in scheduler.running)  # shared blocks are full: they cancel out
         return Stats(
             running=len(scheduler.running),
@@ -117,7 +117,7 @@ class Engine:
             blocks_total=pool.total,
             blocks_used=pool.used,
             blocks_cached=pool.cached,
-            slots_wasted=places - held,
+            slots_wasted=slots - held,
             preemptions=scheduler.preemptions,
             prefix_queries=scheduler.prefix_queries,
             prefix_hits=scheduler.prefix_hits,
@@ -206,7 +206,7 @@ class Engine:
         accepted = next(i for i, token in enumerate([*request.proposed, -1]) if token != drawn[i])
         self._proposer.judge(request, accepted)
         self._step_tokens += accepted
-        logprobs = tuple(each for _, row in rows[: accepted + 1] for each in row or ())
+        logprobs = tuple(logprob for _, row in rows[: accepted + 1] for logprob in row or ())
         self._draw(request, 1, drawn[: accepted + 1], logprobs)
         self._scheduler.end_proposal(request)
 
@@ -214,15 +214,15 @@ class Engine:
         if drawn[0] < 0:
             self._end(request, "error", error=NOT_FINITE)
             return
-        taken = request.take(drawn[: drawn.index(-1)] if -1 in drawn else drawn)
-        self._scheduler.computed(request, count + len(taken) - 1)
-        logprobs = logprobs[: len(taken)] if logprobs else None
+        tokens = request.take(drawn[: drawn.index(-1)] if -1 in drawn else drawn)
+        self._scheduler.computed(request, count + len(tokens) - 1)
+        logprobs = logprobs[: len(tokens)] if logprobs else None
         if request.finish is not None:
-            self._end(request, request.finish, tokens=taken, logprobs=logprobs)
-        elif request.grammar is not None and (error := request.grammar.misfit(taken)):
-            self._end(request, "error", tokens=taken, logprobs=logprobs, error=error)
+            self._end(request, request.finish, tokens=tokens, logprobs=logprobs)
+        elif request.grammar is not None and (error := request.grammar.misfit(tokens)):
+            self._end(request, "error", tokens=tokens, logprobs=logprobs, error=error)
         else:
-            self._updates.append(self._update(request, tokens=taken, logprobs=logprobs))
+            self._updates.append(self._update(request, tokens=tokens, logprobs=logprobs))
 
     def _end(
         self,

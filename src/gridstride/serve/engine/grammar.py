@@ -45,11 +45,11 @@ class Grammar:
     def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
         """`mask` now and after each of these tokens, none of which is taken."""
         ahead = Grammar(self._matcher.deep_copy())
-        found = [ahead.mask()]
+        masks = [ahead.mask()]
         for token in tokens:
             ahead.take(token)
-            found.append(ahead.mask())
-        return found
+            masks.append(ahead.mask())
+        return masks
 
     def mask_after(self, tokens: Sequence[int]) -> NDArray[np.uint32]:
         """The last of `masks`."""
@@ -103,21 +103,21 @@ class Grammars:
 
     def _matcher(self, schema: str) -> LLMatcher:
         with self._lock:
-            found = self._compiled.pop(schema, None)
-            if found is not None:
-                self._compiled[schema] = found
-        if found is None:
+            matcher = self._compiled.pop(schema, None)
+            if matcher is not None:
+                self._compiled[schema] = matcher
+        if matcher is None:
             try:
-                found = self._compile(schema)
+                matcher = self._compile(schema)
             except Refused as refused:
-                found = refused
+                matcher = refused
             with self._lock:
-                self._compiled[schema] = found
+                self._compiled[schema] = matcher
                 if len(self._compiled) > _KEPT:
                     self._compiled.popitem(last=False)
-        if isinstance(found, Refused):
-            raise Refused(str(found), field=found.field or "schema")
-        return found
+        if isinstance(matcher, Refused):
+            raise Refused(str(matcher), field=matcher.field or "schema")
+        return matcher
 
     def _compile(self, schema: str) -> LLMatcher:
         try:
@@ -156,12 +156,12 @@ def _kind(schema: str) -> str:
 
 def _check_object(schema: str) -> None:
     try:
-        found = json.loads(schema)
+        schema_value = json.loads(schema)
     except (ValueError, RecursionError) as error:
         raise Refused(f"the JSON schema is no JSON: {error}", field="schema") from error
-    if not isinstance(found, dict):
-        raise Refused(f"the JSON schema is {type(found).__name__}, but must be an object", field="schema")
-    if (reference := endless(found)) is not None:
+    if not isinstance(schema_value, dict):
+        raise Refused(f"the JSON schema is {type(schema_value).__name__}, but must be an object", field="schema")
+    if (reference := endless(schema_value)) is not None:
         raise Refused(f"the JSON schema cannot be used: {reference} refers to itself alone", field="schema")
 
 

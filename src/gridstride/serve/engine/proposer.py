@@ -19,8 +19,8 @@ Guess = Callable[[Wanted, BlockTables], list[list[int]]]
 """Tokens after what is known of each request, so many at most."""
 
 
-def look_up(wanted: Wanted, tables: BlockTables) -> list[list[int]]:
-    return [ngram.propose(request.tokens, count) for request, count in wanted]
+def look_up(requests: Wanted, tables: BlockTables) -> list[list[int]]:
+    return [ngram.propose(request.tokens, count) for request, count in requests]
 
 
 def proposer_of(speculation: Speculation, runner: Runner, draft: Runner | None) -> Proposer:
@@ -48,23 +48,23 @@ class Proposer:
         pace = request.pace = request.pace or Pace(self._most)
         return max(0, min(most, pace.next(), request.sampling.max_tokens - len(request.output) - 1))
 
-    def propose(self, wanted: Wanted, tables: BlockTables) -> None:
+    def propose(self, requests: Wanted, tables: BlockTables) -> None:
         """Notes what is guessed with each request; nothing after a token that ends the text or must not come."""
         try:
-            guesses = self._guess(wanted, tables)
+            guesses = self._guess(requests, tables)
         except Exception as error:  # a draft model's: no text hangs on it
             if self._failures == 0:
                 log.warning("tokens could not be guessed, and these requests go on without", exc_info=error)
             self._failures += 1
-            guesses = [[]] * len(wanted)
-            for request, _ in wanted:
+            guesses = [[]] * len(requests)
+            for request, _ in requests:
                 request.speculates = False
-        for (request, _), found in zip(wanted, guesses, strict=True):
-            if not request.stops.isdisjoint(found):
-                found = found[: next(place for place, token in enumerate(found) if token in request.stops)]
-            if found and request.grammar is not None:
-                found = request.grammar.fitting(found)
-            request.proposed = tuple(found)
+        for (request, _), guess in zip(requests, guesses, strict=True):
+            if not request.stops.isdisjoint(guess):
+                guess = guess[: next(index for index, token in enumerate(guess) if token in request.stops)]
+            if guess and request.grammar is not None:
+                guess = request.grammar.fitting(guess)
+            request.proposed = tuple(guess)
 
     def judge(self, request: Request, accepted: int) -> None:
         """How many of a request's proposed tokens were drawn."""
@@ -72,5 +72,5 @@ class Proposer:
         proposed = len(request.proposed)
         request.pace.judge(proposed, accepted)
         self.drafts, self.tokens = self.drafts + 1, self.tokens + proposed
-        for place in range(accepted):
-            self.accepted[place] += 1
+        for position in range(accepted):
+            self.accepted[position] += 1

@@ -65,9 +65,11 @@ class Request:
     def of(cls, submit: Submit, *, serial: int, eos: frozenset[int], grammar: Grammar | None = None) -> Request:
         sampling = submit.sampling
         stops = sampling.stop_tokens if sampling.ignore_eos else sampling.stop_tokens | eos
-        made = cls(submit.id, serial, submit.prompt, sampling, stops, submit.arrived, submit.adapter, grammar=grammar)
-        made.tokens.extend(submit.prompt)
-        return made
+        request = cls(
+            submit.id, serial, submit.prompt, sampling, stops, submit.arrived, submit.adapter, grammar=grammar
+        )
+        request.tokens.extend(submit.prompt)
+        return request
 
     @property
     def remaining(self) -> int:
@@ -94,14 +96,14 @@ class Request:
             if first + count < len(self.prompt):
                 return None
             return Read(sequence, len(self.prompt) - 1 - first, None, 0, "last", 1)
-        wanted = min(first + count, self.read + self.unread) - self.read
-        if wanted <= 0:
+        count_to_read = min(first + count, self.read + self.unread) - self.read
+        if count_to_read <= 0:
             return None
         targets = None
         if self.sampling.pool is None:
-            targets = np.array(self.tokens[self.read + 1 : self.read + 1 + wanted], np.int64)
+            targets = np.array(self.tokens[self.read + 1 : self.read + 1 + count_to_read], np.int64)
         return Read(
-            sequence, self.read - first, targets, self.sampling.prompt_logprobs or 0, self.sampling.pool, wanted
+            sequence, self.read - first, targets, self.sampling.prompt_logprobs or 0, self.sampling.pool, count_to_read
         )
 
     def take_reading(self, read: Read, reading: Reading) -> None:
@@ -142,15 +144,15 @@ class Request:
     def take(self, drawn: list[int]) -> list[int]:
         """Adds the tokens drawn up to a stop token or the wished length; gives those taken."""
         room = self.sampling.max_tokens - len(self.output)
-        taken = drawn[:room]
-        if not self.stops.isdisjoint(taken):
-            taken = taken[: 1 + next(place for place, token in enumerate(taken) if token in self.stops)]
+        tokens = drawn[:room]
+        if not self.stops.isdisjoint(tokens):
+            tokens = tokens[: 1 + next(index for index, token in enumerate(tokens) if token in self.stops)]
             self.finish = "stop"
-        elif len(taken) == room:
+        elif len(tokens) == room:
             self.finish = "length"
-        self.tokens.extend(taken)
-        self.output.extend(taken)
-        return taken
+        self.tokens.extend(tokens)
+        self.output.extend(tokens)
+        return tokens
 
     def end(self, finish: Finish) -> None:
         assert self.state is not State.ENDED

@@ -120,12 +120,12 @@ class Sampling:
     @classmethod
     def of(cls, **options: Any) -> Sampling:
         """With defaults for options that are None, as someone who asks has them."""
-        given = {name: value for name, value in options.items() if value is not None}
-        if "top_p" in given:
-            given["top_p"] = max(given["top_p"], _LEAST_TOP_P)
-        if given.get("top_k") == -1:  # vLLM's word for all
-            given["top_k"] = 0
-        return cls(**given)
+        values = {name: value for name, value in options.items() if value is not None}
+        if "top_p" in values:
+            values["top_p"] = max(values["top_p"], _LEAST_TOP_P)
+        if values.get("top_k") == -1:  # vLLM's word for all
+            values["top_k"] = 0
+        return cls(**values)
 
     @property
     def reads(self) -> bool:

@@ -72,14 +72,16 @@ class Scheduler:
         request.computed += tokens
         size = self.pool.block_size
         while self._reuse and (request.shared + 1) * size <= request.computed:
-            place = request.shared
+            block_count = request.shared
             block, request.content = self.pool.share(
-                request.blocks[place], request.content, tuple(request.tokens[place * size : (place + 1) * size])
+                request.blocks[block_count],
+                request.content,
+                tuple(request.tokens[block_count * size : (block_count + 1) * size]),
             )
-            if block != request.blocks[place]:
-                request.blocks[place] = block
-                request.drafted = min(request.drafted, place * size)  # a draft model may not have been there
-                self.tables.put(request.row, place, block)
+            if block != request.blocks[block_count]:
+                request.blocks[block_count] = block
+                request.drafted = min(request.drafted, block_count * size)  # a draft model may not have been there
+                self.tables.put(request.row, block_count, block)
             request.shared += 1
 
     def end_proposal(self, request: Request) -> None:
@@ -141,21 +143,21 @@ class Scheduler:
     def _propose(self, proposer: Proposer, plan: Plan) -> bool:
         """Has sequences that decode guess what follows, with the budget and blocks that nobody else took."""
         budget, size = self._budget - sum(plan.counts.values()), self.pool.block_size
-        wanted = []
+        requests = []
         for request in plan.counts:
             if request.remaining > 1 or not request.output or not request.speculates:
                 continue
             room = (len(request.blocks) + self.pool.available) * size - len(request.tokens)
             if count := proposer.count(request, min(budget, room)):
-                wanted.append((request, count))
+                requests.append((request, count))
                 budget -= count
                 while len(request.blocks) * size < len(request.tokens) + count:
                     self._extend(request)
-        proposer.propose(wanted, self.tables)
-        for request, count in wanted:
+        proposer.propose(requests, self.tables)
+        for request, count in requests:
             if len(request.proposed) < count:
                 self._trim(request)
-        return any(request.proposed for request, _ in wanted)
+        return any(request.proposed for request, _ in requests)
 
     def _preempt(self, request: Request) -> None:
         self._set_back(request)
@@ -192,8 +194,8 @@ class Scheduler:
     def _start_next(self, promised: int) -> bool:
         """Starts the head of the queue on the blocks that others have filled already, if there is room."""
         request = self.waiting[0]
-        found = self._reuse and (request.sampling.pool == "last" or not request.unread)  # what is read is computed
-        blocks, content = self.pool.find(request.tokens, request.root) if found else ([], request.root)
+        reusable = self._reuse and (request.sampling.pool == "last" or not request.unread)  # what is read is computed
+        blocks, content = self.pool.find(request.tokens, request.root) if reusable else ([], request.root)
         missing = self._blocks_for(len(request.tokens)) - len(blocks)
         if self.running and self.pool.available - self.pool.unheld(blocks) < missing + promised:
             self._full = True

@@ -27,8 +27,8 @@ class BlockTables:
     def put(self, row: int, place: int, block: int) -> None:
         self._table[row, place] = block
 
-    def close(self, row: int, places: int) -> None:
-        self._table[row, :places] = 0
+    def close(self, row: int, rows: int) -> None:
+        self._table[row, :rows] = 0
         self._rows.append(row)
 
     def batch(

@@ -69,7 +69,7 @@ def perplexity(model: Model, texts: Sequence[str], *, window: int, stride: int, 
     nats, tokens = 0.0, 0
     for done, (number, scores) in enumerate(model.scores(prompts), 1):
         new = scores[skipped[number] :]
-        nats -= math.fsum(each.own for each in new)
+        nats -= math.fsum(logprob.own for logprob in new)
         tokens += len(new)
         note(done, len(prompts))
     size = sum(len(text.encode()) for text in texts)

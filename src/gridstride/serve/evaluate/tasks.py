@@ -56,11 +56,11 @@ def _nothing(file: str | Path) -> Task:
 
 def _rows(text: str, file: str, limit: int | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows with their place in words."""
-    found = 0
+    row_count = 0
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        if limit is not None and found >= limit:
+        if limit is not None and row_count >= limit:
             return
         try:
             row = json.loads(line)
@@ -68,7 +68,7 @@ def _rows(text: str, file: str, limit: int | None) -> Iterator[tuple[str, Mappin
             raise TaskError(f"{file}:{number} is not JSON: {error}") from error
         if not isinstance(row, dict):
             raise TaskError(f"{file}:{number} holds no object")
-        found += 1
+        row_count += 1
         yield f"{file}:{number}", row
 
 
@@ -84,27 +84,27 @@ def _question(row: Mapping[str, Any], at: str) -> Question:
     if not isinstance(prompt, str):
         raise TaskError(f"{at}: one of {', '.join(_QUESTION)} must be a text")
     choices, labels = _choices(row.get("choices"), at)
-    given = next((row[name] for name in _ANSWER if name in row), None)
-    return Question(prompt, tuple(choices), _answer(given, choices, labels, at))
+    answer = next((row[name] for name in _ANSWER if name in row), None)
+    return Question(prompt, tuple(choices), _answer(answer, choices, labels, at))
 
 
-def _choices(given: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:
+def _choices(answer: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:
     """The choices and their labels: a list, or ARC's object of `text` and `label`."""
-    texts, labels = (given.get("text"), given.get("label")) if isinstance(given, dict) else (given, None)
-    if not isinstance(texts, list) or len(texts) < 2 or not all(isinstance(each, str) and each for each in texts):
+    texts, labels = (answer.get("text"), answer.get("label")) if isinstance(answer, dict) else (answer, None)
+    if not isinstance(texts, list) or len(texts) < 2 or not all(isinstance(text, str) and text for text in texts):
         raise TaskError(f'{at}: "choices" must be a list of two or more texts')
     if labels is None:
-        labels = [chr(ord("A") + place) for place in range(len(texts))]
+        labels = [chr(ord("A") + index) for index in range(len(texts))]
     if not isinstance(labels, list) or len(labels) != len(texts):
         raise TaskError(f'{at}: "choices" needs as many labels as texts')
     return texts, [str(label) for label in labels]
 
 
-def _answer(given: Any, choices: Sequence[str], labels: Sequence[str], at: str) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(choices):
-        return given
+def _answer(answer: Any, choices: Sequence[str], labels: Sequence[str], at: str) -> int:
+    if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(choices):
+        return answer
     for known in (labels, choices):
-        if isinstance(given, str) and given in known:
-            return known.index(given)
-    shown = json.dumps(given, default=str)[:60]
+        if isinstance(answer, str) and answer in known:
+            return known.index(answer)
+    shown = json.dumps(answer, default=str)[:60]
     raise TaskError(f"{at}: {' or '.join(_ANSWER)} is {shown}, which is no place, label or text of a choice")

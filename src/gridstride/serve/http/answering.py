@@ -85,10 +85,10 @@ def tool_at_fault(request: ChatRequest, tools: Sequence[Tool]) -> str:
     """The field whose schema cannot be used, as far as it can be told without the tokenizer."""
     from llguidance import LLMatcher
 
-    for place, tool in enumerate(tools):
+    for number, tool in enumerate(tools):
         schema = json.dumps(tool.function.schema_)
         if LLMatcher.validate_grammar(LLMatcher.grammar_from_json_schema(schema)):
-            return f"tools[{place}].function.parameters"
+            return f"tools[{number}].function.parameters"
     format = request.response_format
     bound = bool(request.structured) or (format is not None and format.type == "json_schema")
     return binding_field(request) if bound else "tools"
@@ -127,10 +127,10 @@ def _object(schema: str | None) -> dict[str, Any] | None:
     if schema is None or schema.partition(":")[0] in ("regex", "lark"):
         return None
     try:
-        found: Any = json.loads(schema or '{"type": "object"}')
+        value: Any = json.loads(schema or '{"type": "object"}')
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _special(tokenizer: Tokenizer) -> SpecialId:

@@ -23,8 +23,8 @@ async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param:
     if not ready.width:
         raise ApiError("This engine gives no embeddings.", param="model", code="unsupported_model")
     longest = min(ready.context, ready.blocks * ready.block_size)
-    for place, prompt in enumerate(prompts):
-        at = f"{param}[{place}]" if len(prompts) > 1 else param
+    for index, prompt in enumerate(prompts):
+        at = f"{param}[{index}]" if len(prompts) > 1 else param
         if not prompt:
             raise ApiError("The text has no token; at least one is needed.", param=at, code="invalid_value")
         if len(prompt) > longest:
@@ -34,8 +34,8 @@ async def embedded(server: Server, prompts: Sequence[tuple[int, ...]], *, param:
             message = f"Tokens of this model go from 0 to {ready.vocabulary - 1}."
             raise ApiError(message, param=at, code="invalid_value")
     size = max(1, min(_AT_ONCE, server.client.most))
-    found = [await _some(server, prompts[start : start + size], adapter) for start in range(0, len(prompts), size)]
-    return normalised(np.concatenate(found))
+    vectors = [await _some(server, prompts[start : start + size], adapter) for start in range(0, len(prompts), size)]
+    return normalised(np.concatenate(vectors))
 
 
 def normalised(vectors: Vectors) -> Vectors:
@@ -48,8 +48,8 @@ def normalised(vectors: Vectors) -> Vectors:
 async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int) -> Vectors:
     sampling = Sampling(max_tokens=0, pool=server.settings.pooling)
     id = uuid.uuid4().hex
-    wanted = [Wanted(f"{id}-{place}", prompt, sampling, adapter=adapter) for place, prompt in enumerate(prompts)]
-    group = server.client.submit(wanted)
+    requests = [Wanted(f"{id}-{index}", prompt, sampling, adapter=adapter) for index, prompt in enumerate(prompts)]
+    group = server.client.submit(requests)
     try:
         await group.accepted()
         return await _taken(group, len(prompts))
@@ -60,11 +60,11 @@ async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int
 
 
 async def _taken(group: Group, count: int) -> Vectors:
-    found: dict[int, Vectors] = {}
-    while len(found) < count:
-        for place, update in await group.take():
+    vectors: dict[int, Vectors] = {}
+    while len(vectors) < count:
+        for index, update in await group.take():
             if update.embedding is None:
                 raise ApiError(f"The request failed: {update.error}.", status=500, code="engine_error")
-            found[place] = np.frombuffer(update.embedding, np.float32)
-            group.close(place, "length")
-    return np.stack([found[place] for place in range(count)])
+            vectors[index] = np.frombuffer(update.embedding, np.float32)
+            group.close(index, "length")
+    return np.stack([vectors[index] for index in range(count)])

@@ -44,16 +44,18 @@ class Generation:
 
     @classmethod
     async def begin(
-        cls, server: Server, wanted: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
+        cls, server: Server, sequences: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
         special: bool = False, shown: frozenset[int] = frozenset(), schema: str = "response_format",
     ) -> Self:  # fmt: skip
         """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many,
         `schema` the one that binds them; `special`: special tokens are shown, else only `shown` are.
         """
-        if len(wanted) > server.client.most:
-            message = f"The request asks for {len(wanted)} sequences: this server takes {server.client.most} at most."
+        if len(sequences) > server.client.most:
+            message = (
+                f"The request asks for {len(sequences)} sequences: this server takes {server.client.most} at most."
+            )
             raise ApiError(message, param=many, code="invalid_value")
-        group = server.client.submit(wanted)
+        group = server.client.submit(sequences)
         try:
             await group.accepted()
         except Refused as error:
@@ -63,37 +65,37 @@ class Generation:
         except BaseException:
             group.close_all()
             raise
-        outputs = [_output(server.prepare.tokenizer, each, stop, special, shown) for each in wanted]
+        outputs = [_output(server.prepare.tokenizer, sequence, stop, special, shown) for sequence in sequences]
         return cls(group, outputs, Usage(prompt_tokens))
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
         """New text of the sequences, by their place, until all have ended; all at once that came meanwhile."""
         while self._open:
-            taken: dict[int, Piece] = {}
-            for place, update in await self._group.take():
-                if place not in self._open:
+            pieces: dict[int, Piece] = {}
+            for index, update in await self._group.take():
+                if index not in self._open:
                     continue
                 if update.prompt_logprobs is not None:
-                    self.prompts[place] = update.prompt_logprobs
-                piece = self._outputs[place].push(update)
-                self._count(place, piece, update.cached_tokens)
+                    self.prompts[index] = update.prompt_logprobs
+                piece = self._outputs[index].push(update)
+                self._count(index, piece, update.cached_tokens)
                 if piece.finish is not None:
-                    self._end(place, piece)
-                taken[place] = joined(taken[place], piece) if place in taken else piece
-            yield taken
+                    self._end(index, piece)
+                pieces[index] = joined(pieces[index], piece) if index in pieces else piece
+            yield pieces
 
     def close(self) -> None:
         self._group.close_all()
 
-    def _count(self, place: int, piece: Piece, cached: int) -> None:
+    def _count(self, index: int, piece: Piece, cached: int) -> None:
         self.usage.completion += len(piece.tokens)
-        self._cached[place] = max(self._cached[place], cached)
+        self._cached[index] = max(self._cached[index], cached)
         self.usage.cached = sum(self._cached)
 
-    def _end(self, place: int, piece: Piece) -> None:
+    def _end(self, index: int, piece: Piece) -> None:
         assert piece.finish is not None
-        self._open.discard(place)
-        self._group.close(place, piece.finish)
+        self._open.discard(index)
+        self._group.close(index, piece.finish)
         if piece.finish not in ("stop", "length"):
             raise ApiError(f"The request failed: {piece.error or 'it was given up'}.", status=500, code="engine_error")
 
@@ -106,7 +108,7 @@ class NoTokens(Generation):
         self._count_of_all = count
 
     async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
-        yield {place: Piece("", finish="length") for place in range(self._count_of_all)}
+        yield {index: Piece("", finish="length") for index in range(self._count_of_all)}
 
     def close(self) -> None: ...
 
@@ -118,8 +120,10 @@ def joined(first: Piece, then: Piece) -> Piece:
     )
 
 
-def _output(tokenizer: Tokenizer, wanted: Wanted, stop: Sequence[str], special: bool, shown: frozenset[int]) -> Output:
+def _output(
+    tokenizer: Tokenizer, sequence: Wanted, stop: Sequence[str], special: bool, shown: frozenset[int]
+) -> Output:
     return Output(
-        tokenizer, stop, stop_tokens=wanted.sampling.stop_tokens, min_tokens=wanted.sampling.min_tokens,
+        tokenizer, stop, stop_tokens=sequence.sampling.stop_tokens, min_tokens=sequence.sampling.min_tokens,
         special=special, shown=shown,
     )  # fmt: skip

@@ -109,17 +109,17 @@ class _Life:
             loop.add_signal_handler(number, self._on_signal, number)
         supervising = asyncio.create_task(supervisor.run())
         serving = asyncio.create_task(self._uvicorn.serve(sockets=[self._listener]))
-        told = asyncio.create_task(self._told.wait())
+        stop_event = asyncio.create_task(self._told.wait())
         ready = asyncio.create_task(supervisor.first_ready.wait())
         try:
-            await _first_of(ready, told, supervising, serving)
+            await _first_of(ready, stop_event, supervising, serving)
             if ready.done():
                 on_ready(self._server)
-            await _first_of(told, supervising, serving)
-            if told.done():
+            await _first_of(stop_event, supervising, serving)
+            if stop_event.done():
                 await self._drain()
-            ended: tuple[asyncio.Task[None], ...] = (supervising, serving)
-            for task in ended:
+            tasks: tuple[asyncio.Task[None], ...] = (supervising, serving)
+            for task in tasks:
                 if task.done():
                     task.result()  # raises what ended it
         finally:
@@ -127,9 +127,9 @@ class _Life:
             self._uvicorn.should_exit = True
             await asyncio.gather(serving, return_exceptions=True)
             supervising.cancel()
-            told.cancel()
+            stop_event.cancel()
             ready.cancel()
-            await asyncio.gather(supervising, told, ready, return_exceptions=True)
+            await asyncio.gather(supervising, stop_event, ready, return_exceptions=True)
             for prepare in (self._server.prepare, *self._server.templates.values()):
                 prepare.close()
 

@@ -44,29 +44,29 @@ def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int, prefix: Pr
     }
 
 
-def of_prompt(tokenizer: Tokenizer, prompt: Sequence[int], given: Sequence[TokenLogprobs], *, count: int) -> Prefix:
+def of_prompt(tokenizer: Tokenizer, prompt: Sequence[int], logprobs: Sequence[TokenLogprobs], *, count: int) -> Prefix:
     """A prompt's tokens as part of a completion, each with `count` alternatives; nothing is known of the first."""
     texts = [token_text(tokenizer, token) for token in prompt]
-    tops = [_top(tokenizer, replace(each, top=each.top[:count])) for each in given]
+    tops = [_top(tokenizer, replace(logprob, top=logprob.top[:count])) for logprob in logprobs]
     # OpenAI's server adds the token itself where it is none of the likeliest.
-    tops = [top if text in top else top | {text: _finite(each.own)}
-            for text, top, each in zip(texts[1:], tops, given, strict=True)]  # fmt: skip
-    return Prefix(texts, [None, *(_finite(each.own) for each in given)], [None, *tops])
+    tops = [top if text in top else top | {text: _finite(logprob.own)}
+            for text, top, logprob in zip(texts[1:], tops, logprobs, strict=True)]  # fmt: skip
+    return Prefix(texts, [None, *(_finite(logprob.own) for logprob in logprobs)], [None, *tops])
 
 
 def of_prompt_by_id(
-    tokenizer: Tokenizer, prompt: Sequence[int], given: Sequence[TokenLogprobs]
+    tokenizer: Tokenizer, prompt: Sequence[int], logprobs: Sequence[TokenLogprobs]
 ) -> list[dict[str, Any] | None]:
     """`prompt_logprobs` as vLLM has them: each token's alternatives and itself, by their ids."""
-    found: list[dict[str, Any] | None] = [None]
-    for token, each in zip(prompt[1:], given, strict=True):
-        ranked = {id: (logprob, rank) for rank, (id, logprob) in enumerate(each.top, 1)}
-        ranked[token] = each.own, each.rank
-        found.append({
+    rows: list[dict[str, Any] | None] = [None]
+    for token, logprob in zip(prompt[1:], logprobs, strict=True):
+        ranked = {id: (logprob, rank) for rank, (id, logprob) in enumerate(logprob.top, 1)}
+        ranked[token] = logprob.own, logprob.rank
+        rows.append({
             str(id): {"logprob": _finite(logprob), "rank": rank, "decoded_token": token_text(tokenizer, id)}
             for id, (logprob, rank) in ranked.items()
         })  # fmt: skip
-    return found
+    return rows
 
 
 def mean(logprobs: Sequence[TokenLogprobs]) -> float:
@@ -102,7 +102,7 @@ def _byte_level() -> dict[str, int]:
     """GPT-2's alphabet: printable bytes stand for themselves, the others for the characters from 256 on."""
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in set(plain)]
-    return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}
+    return {chr(byte): byte for byte in plain} | {chr(256 + number): byte for number, byte in enumerate(others)}
 
 
 _BYTE_LEVEL = _byte_level()
@@ -115,10 +115,10 @@ def _entry(tokenizer: Tokenizer, token: int, logprob: float) -> dict[str, Any]:
 
 def _top(tokenizer: Tokenizer, logprobs: TokenLogprobs) -> dict[str, float]:
     """The likeliest first; where two tokens have the same text the likelier one stands."""
-    found: dict[str, float] = {}
+    by_text: dict[str, float] = {}
     for token, logprob in logprobs.top:
-        found.setdefault(token_text(tokenizer, token), _finite(logprob))
-    return found
+        by_text.setdefault(token_text(tokenizer, token), _finite(logprob))
+    return by_text
 
 
 def _finite(logprob: float) -> float:

@@ -132,8 +132,8 @@ class Metrics:
         self._draft_tokens.inc(stats.draft_tokens - last.draft_tokens)
         self._accepted_tokens.inc(stats.accepted_tokens - last.accepted_tokens)
         if stats.accepted_at != last.accepted_at:
-            for place, (now, before) in enumerate(zip_longest(stats.accepted_at, last.accepted_at, fillvalue=0)):
-                self._accepted_at.labels(*self._labels, str(place)).inc(now - before)
+            for position, (now, before) in enumerate(zip_longest(stats.accepted_at, last.accepted_at, fillvalue=0)):
+                self._accepted_at.labels(*self._labels, str(position)).inc(now - before)
         if stats.steps > last.steps:
             self._step_tokens.observe(stats.step_tokens)
 

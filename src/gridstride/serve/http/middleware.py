@@ -26,11 +26,13 @@ _OTHER = "other"  # paths that are none of ours have one label
 
 def wrapped(app: ASGIApp, server: Server, paths: frozenset[str]) -> ASGIApp:
     """The application as uvicorn gets it."""
-    made = RequestId(Counted(Keyed(Bounded(app, server), server), server, paths))
+    wrapped_app = RequestId(Counted(Keyed(Bounded(app, server), server), server, paths))
     origins = server.settings.origins
     if not origins:
-        return made
-    return CORSMiddleware(made, origins, allow_methods=("*",), allow_headers=("*",), expose_headers=("X-Request-Id",))
+        return wrapped_app
+    return CORSMiddleware(
+        wrapped_app, origins, allow_methods=("*",), allow_headers=("*",), expose_headers=("X-Request-Id",)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,9 @@ class RequestId:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        given = Headers(scope=scope).get("x-request-id", "")
-        usable = given.isascii() and given.isprintable() and 0 < len(given) <= _ID_LENGTH
-        id = scope["request_id"] = given if usable else uuid.uuid4().hex
+        request_id = Headers(scope=scope).get("x-request-id", "")
+        usable = request_id.isascii() and request_id.isprintable() and 0 < len(request_id) <= _ID_LENGTH
+        id = scope["request_id"] = request_id if usable else uuid.uuid4().hex
 
         async def with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -119,13 +121,13 @@ class Bounded:
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > limit:
             return await _too_large(limit).response()(scope, receive, send)
-        taken = 0
+        size = 0
 
         async def counted() -> Message:
-            nonlocal taken
+            nonlocal size
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > limit:
+            size += len(message.get("body", b""))
+            if size > limit:
                 raise _too_large(limit)
             return message
 

@@ -43,8 +43,8 @@ class Items:
             return
         item["status"] = status
         if item["type"] == "function_call":
-            given = {"name": item["name"], "arguments": item["arguments"]}
-            yield self._about("response.function_call_arguments.done", **given)
+            call = {"name": item["name"], "arguments": item["arguments"]}
+            yield self._about("response.function_call_arguments.done", **call)
         else:
             part = item["content"][0]
             yield self._about(f"response.{part['type']}.done", content_index=0, text=part["text"], **_extra(part))

@@ -27,7 +27,7 @@ def sequences(
     max_tokens: int | None,
     logprobs: int | None,
     schema: str | None = None,
-    each: int | None = None,
+    per_prompt: int | None = None,
     prompt_logprobs: int | None = None,
     adapter: int = 0,
     defaults: Mapping[str, float] | None = None,
@@ -36,17 +36,17 @@ def sequences(
     that the request does not give. `prompt_logprobs`: alternatives to each prompt's tokens, at least.
     """
     seed = request.seed if request.seed is not None else secrets.randbits(63)
-    wanted: list[Wanted] = []
+    requests: list[Wanted] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
-        count = each or request.n or 1
+        count = per_prompt or request.n or 1
         for choice in range(count):
             sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
                                  logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
             if prompt_logprobs is not None:
                 sampling = replace(sampling, prompt_logprobs=max(prompt_logprobs, sampling.prompt_logprobs or 0))
-            wanted.append(Wanted(f"{id}-{len(wanted)}", prompt, sampling, 0 if choice else count, adapter))
-    return wanted
+            requests.append(Wanted(f"{id}-{len(requests)}", prompt, sampling, 0 if choice else count, adapter))
+    return requests
 
 
 def chat_max_tokens(request: ChatRequest) -> int | None:
@@ -63,17 +63,17 @@ def binding_field(request: Generate) -> str:
 
 def schema_of(request: Generate, ready: Ready) -> str | None:
     """As `Sampling.schema` has it; refused where the engine would write whatever it likes."""
-    found, format = request.structured, request.response_format
+    schemas, format = request.structured, request.response_format
     if format is not None and format.type != "text":
-        found = [*found, "" if format.json_schema is None else json.dumps(format.json_schema.schema_)]
-    if len(found) > 1:
+        schemas = [*schemas, "" if format.json_schema is None else json.dumps(format.json_schema.schema_)]
+    if len(schemas) > 1:
         message = "The text can be bound to one schema, regex, choice or grammar alone."
         raise ApiError(message, param=binding_field(request))
-    if found and not ready.schemas:
+    if schemas and not ready.schemas:
         what = "structured_outputs" if format is None else f"response_format' of type '{format.type}"
         message = f"Unsupported value: '{what}' is not supported by this engine."
         raise ApiError(message, param=binding_field(request), code="unsupported_value")
-    return found[0] if found else None
+    return schemas[0] if schemas else None
 
 
 def _room(prompt: Sequence[int], max_tokens: int | None, ready: Ready, param: str) -> int:
@@ -93,15 +93,15 @@ def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> 
     limit = f"This model's maximum context length is {ready.context} tokens"
     if ready.longest < ready.context:
         limit = f"The cache has room for requests of {ready.longest} tokens"
-    asked = f"your prompt has {prompt}" if max_tokens is None else f"you requested {prompt + max_tokens}"
+    request_text = f"your prompt has {prompt}" if max_tokens is None else f"you requested {prompt + max_tokens}"
     parts = "" if max_tokens is None else f" ({prompt} in the prompt, {max_tokens} for the completion)"
-    return ApiError(f"{limit}, but {asked}{parts}.", param=param, code="context_length_exceeded")
+    return ApiError(f"{limit}, but {request_text}{parts}.", param=param, code="context_length_exceeded")
 
 
 def _sampling(
     request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None,
     defaults: Mapping[str, float],
 ) -> Sampling:  # fmt: skip
-    asked = dict(defaults) | {name: value for name in REQUESTED if (value := getattr(request, name)) is not None}
+    values = dict(defaults) | {name: value for name in REQUESTED if (value := getattr(request, name)) is not None}
     stops = frozenset(request.stop_token_ids or ())
-    return Sampling.of(**asked, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)
+    return Sampling.of(**values, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)

@@ -64,8 +64,8 @@ class Server:
     @contextmanager
     def _pool(self) -> Iterator[httpx.AsyncClient]:
         """The first that has room, so that few requests at a time find the connections of those before them."""
-        place = next((place for place, busy in enumerate(self._busy) if busy < _POOL), len(self._pools))
-        if place == len(self._pools):
+        pool = next((pool for pool, busy in enumerate(self._busy) if busy < _POOL), len(self._pools))
+        if pool == len(self._pools):
             # The environment's proxies and .netrc are not asked: what is measured is this server.
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
             self._pools.append(
@@ -75,11 +75,11 @@ class Server:
                 )
             )  # fmt: skip
             self._busy.append(0)
-        self._busy[place] += 1
+        self._busy[pool] += 1
         try:
-            yield self._pools[place]
+            yield self._pools[pool]
         finally:
-            self._busy[place] -= 1
+            self._busy[pool] -= 1
 
     async def model(self) -> tuple[str, int | None]:
         """The first model that the server has, and the tokens of its longest request where it says so."""

@@ -20,25 +20,25 @@ _ENDS_WITHIN = 30.0  # seconds after SIGTERM
 def serving(model: str | None, policy: str, *, options: Sequence[str] = ()) -> Iterator[str]:
     """The address of a `gridstride serve` of our own, which ends with the block."""
     words = [sys.executable, "-m", "gridstride", "serve", *([model] if model else []), "--policy", policy]
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [*words, "--port", "0", "--json", *options], stdout=subprocess.PIPE, stderr=said, text=True
+            [*words, "--port", "0", "--json", *options], stdout=subprocess.PIPE, stderr=output, text=True
         )
         try:
-            yield _address(process, said)
+            yield _address(process, output)
         finally:
             _end(process)
 
 
-def _address(process: subprocess.Popen[str], said: IO[str]) -> str:
+def _address(process: subprocess.Popen[str], output: IO[str]) -> str:
     assert process.stdout is not None
     try:
         return str(json.loads(process.stdout.readline())["url"])
     except (ValueError, LookupError) as error:
         _end(process)
-        said.seek(0)
-        told = [line for line in said.read().splitlines() if line.strip()]
-        raise ServerGone(f"the server did not start: {told[-1] if told else 'it said nothing'}") from error
+        output.seek(0)
+        lines = [line for line in output.read().splitlines() if line.strip()]
+        raise ServerGone(f"the server did not start: {lines[-1] if lines else 'it said nothing'}") from error
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -56,11 +56,11 @@ def ratios(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """How much the first policy gives of what each other one gives, and the same of the waiting."""
     first, *others = figures
     best = figures[first]
-    made: dict[str, Any] = {}
+    comparison: dict[str, Any] = {}
     for other in others:
         rate, wait = figures[other]["output_tokens_per_second"], figures[other]["ttft_ms"]
-        made[f"{first} over {other}"] = {
+        comparison[f"{first} over {other}"] = {
             "output_tokens_per_second": best["output_tokens_per_second"] / rate if rate else None,
             "ttft_p95": wait["p95"] / best["ttft_ms"]["p95"] if wait and best["ttft_ms"] else None,
         }
-    return made
+    return comparison

@@ -25,7 +25,7 @@ async def drive(
     """
     run = _Run(server, wishes, len(planned), on_end)
     if concurrency is None:
-        jobs: list[Awaitable[None]] = [run.at(each) for each in planned]
+        jobs: list[Awaitable[None]] = [run.at(request) for request in planned]
     else:
         queue = iter(planned)
         jobs = [run.one_after_another(queue) for _ in range(min(concurrency, len(planned)))]

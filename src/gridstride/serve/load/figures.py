@@ -15,23 +15,23 @@ LATENCIES = ("ttft", "tpot", "itl", "e2e")
 
 def objectives(texts: Sequence[str]) -> dict[str, float]:
     """Service level objectives in milliseconds: ttft=500,tpot=50."""
-    found: dict[str, float] = {}
-    for text in (each for given in texts for each in given.split(",")):
-        name, _, limit = text.partition("=")
+    limits: dict[str, float] = {}
+    for pair in (part for text in texts for part in text.split(",")):
+        name, _, limit = pair.partition("=")
         try:
-            found[name.strip()] = float(limit)
+            limits[name.strip()] = float(limit)
         except ValueError:
-            raise LoadError(f"--slo {text!r}: NAME=MILLISECONDS is needed") from None
-        if name.strip() not in ("ttft", "tpot", "e2e") or not found[name.strip()] > 0:
-            raise LoadError(f"--slo {text!r}: ttft, tpot or e2e above 0 ms can be asked for")
-    return found
+            raise LoadError(f"--slo {pair!r}: NAME=MILLISECONDS is needed") from None
+        if name.strip() not in ("ttft", "tpot", "e2e") or not limits[name.strip()] > 0:
+            raise LoadError(f"--slo {pair!r}: ttft, tpot or e2e above 0 ms can be asked for")
+    return limits
 
 
 def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, Any]:
     """Rates in 1/s over the time from the first request to the last answer, latencies in ms."""
     good = [record for record in records if record.ok]
     seconds = max(r.end for r in records) - min(r.due for r in records) if records else 0.0
-    made: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "requests": len(records),
         "succeeded": len(good),
         "errors": dict(Counter(r.error for r in records if r.error).most_common()),
@@ -45,11 +45,15 @@ def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, An
         "output_tokens_per_second": _rate(sum(r.output_tokens for r in good), seconds),
         "client_late_ms": _spread([r.sent - r.due for r in records]),
     }
-    made |= {f"{name}_ms": _spread(values) for name, values in _latencies(good).items()}
+    summary |= {f"{name}_ms": _spread(values) for name, values in _latencies(good).items()}
     if slo:
         met = sum(_meets(record, slo) for record in good)
-        made["goodput"] = {"slo_ms": dict(slo), "requests_per_second": _rate(met, seconds), "share": met / len(records)}
-    return made
+        summary["goodput"] = {
+            "slo_ms": dict(slo),
+            "requests_per_second": _rate(met, seconds),
+            "share": met / len(records),
+        }
+    return summary
 
 
 def _latencies(good: Sequence[Record]) -> dict[str, list[float]]:
@@ -75,13 +79,13 @@ def _spread(seconds: Sequence[float]) -> dict[str, float] | None:
     if not seconds:
         return None
     ordered = sorted(seconds)
-    made = {"mean": sum(ordered) / len(ordered)} | {f"p{p}": percentile(ordered, p) for p in PERCENTILES}
-    return {name: value * 1e3 for name, value in (made | {"max": ordered[-1]}).items()}
+    spread = {"mean": sum(ordered) / len(ordered)} | {f"p{p}": percentile(ordered, p) for p in PERCENTILES}
+    return {name: value * 1e3 for name, value in (spread | {"max": ordered[-1]}).items()}
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
     """Between the two nearest ranks, linearly, as NumPy's default."""
-    place = (len(ordered) - 1) * percent / 100
-    below = int(place)
+    rank = (len(ordered) - 1) * percent / 100
+    below = int(rank)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)

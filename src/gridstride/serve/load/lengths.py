@@ -38,8 +38,8 @@ def lengths(text: str) -> Lengths:
     try:
         return _made(kind, [float(word) for word in words])
     except (ValueError, OverflowError) as error:
-        told = str(error) if isinstance(error, LoadError) else f"{_FORMS} is needed"
-        raise LoadError(f"length {text!r}: {told}") from None
+        reason = str(error) if isinstance(error, LoadError) else f"{_FORMS} is needed"
+        raise LoadError(f"length {text!r}: {reason}") from None
 
 
 def _made(kind: str, numbers: list[float]) -> Lengths:

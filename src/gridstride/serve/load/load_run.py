@@ -58,7 +58,7 @@ async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, 
         prompts, exact = await _prompts(server, load, wishes)
         await _warm_up(server, prompts, load, wishes, longest)
         planned = _plan(prompts, load, load.requests, load.seed)
-        fitting = [each.within(longest) for each in planned]
+        fitting = [request.within(longest) for request in planned]
         records = await drive(server, fitting, wishes, concurrency=load.concurrency, on_end=on_end)
     finally:
         await server.close()
@@ -75,7 +75,7 @@ async def _prompts(server: Server, load: Load, wishes: Wishes) -> tuple[Prompts,
 async def _warm_up(server: Server, prompts: Prompts, load: Load, wishes: Wishes, longest: int | None) -> None:
     """The first answers of a server are slower than any later ones; they do not count."""
     if load.warmup:
-        planned = [each.within(longest) for each in _plan(prompts, load, load.warmup, load.seed + 1)]
+        planned = [request.within(longest) for request in _plan(prompts, load, load.warmup, load.seed + 1)]
         await drive(server, planned, wishes, concurrency=load.concurrency or load.warmup)
 
 
@@ -93,9 +93,9 @@ def _plan(prompts: Prompts, load: Load, requests: int, seed: int) -> list[Planne
 def _allow_connections(count: int) -> None:
     """Each takes a file descriptor, of which a shell often allows 1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + _OTHER_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    needed = count + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    if hard != resource.RLIM_INFINITY and hard < needed:
         raise LoadError(f"{count} connections at a time, but this system allows {hard} open files: `ulimit -Hn`")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

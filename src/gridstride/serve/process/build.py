@@ -45,7 +45,7 @@ def engine(
         draft=draft,
     )
     eos = Tokenizer.load(folder).eos
-    made = Engine(
+    built = Engine(
         runner,
         policy=policy,
         max_running=max_running,
@@ -65,7 +65,7 @@ def engine(
         width=runner.width,
         schemas=find_spec("gridstride.serve.engine.grammar") is not None,
     )
-    return made, ready
+    return built, ready
 
 
 def _device(name: str | None) -> torch.device | None:

@@ -60,10 +60,10 @@ class Wanted:
 class Stream:
     """One sequence that is with the engine, and what has come of it."""
 
-    def __init__(self, wanted: Wanted, arrived: float, change: asyncio.Event) -> None:
-        self.id, self.arrived = wanted.id, arrived
-        self.prompt_tokens = len(wanted.prompt)
-        self.max_tokens, self.choices = wanted.sampling.max_tokens, wanted.choices
+    def __init__(self, sequence: Wanted, arrived: float, change: asyncio.Event) -> None:
+        self.id, self.arrived = sequence.id, arrived
+        self.prompt_tokens = len(sequence.prompt)
+        self.max_tokens, self.choices = sequence.sampling.max_tokens, sequence.choices
         self.scheduled: float | None = None  # time.monotonic(), as the two below
         self.first_token: float | None = None
         self.last_token: float | None = None
@@ -105,18 +105,18 @@ class Group:
         """
         while not any(stream.updates for stream in self.streams):
             await self._changed()
-        taken = [(place, update) for place, stream in enumerate(self.streams) for update in stream.updates]
+        updates = [(index, update) for index, stream in enumerate(self.streams) for update in stream.updates]
         for stream in self.streams:
             stream.updates.clear()
-        return taken
+        return updates
 
-    def close(self, place: int, finish: Finish = "abort") -> None:
+    def close(self, index: int, finish: Finish = "abort") -> None:
         """No more is wanted of a sequence: its blocks are given back. For one that has ended nothing happens."""
-        self._client.close(self.streams[place], finish)
+        self._client.close(self.streams[index], finish)
 
     def close_all(self) -> None:
-        for place in range(len(self.streams)):
-            self.close(place)
+        for index in range(len(self.streams)):
+            self.close(index)
 
     async def _changed(self) -> None:
         for stream in self.streams:
@@ -151,21 +151,21 @@ class Client:
         """Requests that an idle engine would take at once."""
         return 0 if self.ready is None else self.ready.max_running + self._max_queue
 
-    def submit(self, wanted: Sequence[Wanted]) -> Group:
+    def submit(self, sequences: Sequence[Wanted]) -> Group:
         """All of them, or Unavailable and none."""
         if self._send is None:
             raise Unavailable("The engine is starting: try again shortly.", retry_after=2)
-        if len(wanted) > self.room:
+        if len(sequences) > self.room:
             message = f"The server is busy: {self.in_flight} requests run or wait, at most {self.most} may."
             raise Unavailable(message, retry_after=1)
         now = time.monotonic()
         if not self._streams:
             self.last_progress = now
         change = asyncio.Event()
-        streams = [Stream(each, now, change) for each in wanted]
+        streams = [Stream(sequence, now, change) for sequence in sequences]
         self._streams.update((stream.id, stream) for stream in streams)
         self._send(
-            [Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now, adapter=w.adapter) for w in wanted]
+            [Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now, adapter=w.adapter) for w in sequences]
         )
         return Group(self, streams, change)
 

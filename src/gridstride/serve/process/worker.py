@@ -175,13 +175,13 @@ def _built(build: Build) -> tuple[Engine, Ready] | Failed:
     """The engine and what is said of it, or why there is none."""
     module, _, name = build.factory.partition(":")
     try:
-        made: Any = getattr(importlib.import_module(module), name)(**build.options)
+        built: Any = getattr(importlib.import_module(module), name)(**build.options)
     except (ValueError, OSError) as error:
         return Failed(str(error) or type(error).__name__, expected=True)
     except Exception as error:
         traceback.print_exc()
         return Failed(f"{type(error).__name__}: {error}", expected=False)
-    engine, ready = made
+    engine, ready = built
     return engine, ready
 
 

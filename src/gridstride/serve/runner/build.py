@@ -74,10 +74,10 @@ def runner(
 
         weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
         # A second copy of the weights makes a lone sequence fast; it must not take what the cache was promised.
-        made = CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
+        cuda_runner = CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
         if running:
-            made.warm(running)
-        return made
+            cuda_runner.warm(running)
+        return cuda_runner
     return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates)
 
 

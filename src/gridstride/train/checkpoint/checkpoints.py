@@ -54,11 +54,11 @@ class Checkpoints:
 
     def path(self, step: int) -> Path:
         """The folder of a complete checkpoint; raises CheckpointError where there is none of that step."""
-        found = self._complete()
-        if step not in found:
-            others = f"there are {', '.join(map(str, sorted(found)))}" if found else "there is none at all"
+        steps = self._complete()
+        if step not in steps:
+            others = f"there are {', '.join(map(str, sorted(steps)))}" if steps else "there is none at all"
             raise CheckpointError(f"{self.folder} has no checkpoint of step {step}: {others}")
-        return found[step]
+        return steps[step]
 
     def read(self, step: int, *, verify: bool = False) -> Manifest:
         """What a checkpoint says of itself, once all its files have their size (and checksum, if `verify`).
@@ -66,12 +66,12 @@ class Checkpoints:
         Takes no memory for tensors: call it before the model is built.
         """
         folder = self.path(step)
-        found = manifest.read(folder)
-        if found.step != step:
-            raise CheckpointError(f"{folder} holds step {found.step}: it was renamed")
+        saved = manifest.read(folder)
+        if saved.step != step:
+            raise CheckpointError(f"{folder} holds step {saved.step}: it was renamed")
         if verify:
-            manifest.verify(folder, found.files)
-        return found
+            manifest.verify(folder, saved.files)
+        return saved
 
     def save(self, step: int, state: Mapping[str, Any], *, meta: Mapping[str, Any], own: Any = None) -> Path:
         """Save nested dicts of tensors, the run's `meta` (rank 0's counts) and what is each rank's `own`.
@@ -95,12 +95,12 @@ class Checkpoints:
         refused with CheckpointError before `state` is touched.
         """
         try:
-            found = collectives.everywhere(partial(self._readable, step, state, verify=verify))[collectives.rank()]
+            manifests = collectives.everywhere(partial(self._readable, step, state, verify=verify))[collectives.rank()]
             reader = dcp.FileSystemReader(self.path(step))
             _with_ranks(lambda: dcp.load(state, storage_reader=reader, no_dist=collectives.world() == 1))
         except collectives.Failed as failed:
             raise CheckpointError(str(failed)) from failed
-        return found
+        return manifests
 
     def _complete(self) -> dict[int, Path]:
         """Folders by step. One put aside for its successor counts until that one is there."""
@@ -175,13 +175,13 @@ class Checkpoints:
                 _remove(path)
 
     def _readable(self, step: int, state: Mapping[str, Any], *, verify: bool) -> Manifest:
-        found = self.read(step)
+        saved = self.read(step)
         folder = self.path(step)
         if verify:
-            mine = sorted(found.files)[collectives.rank() :: collectives.world()]
-            manifest.verify(folder, {name: found.files[name] for name in mine})
+            mine = sorted(saved.files)[collectives.rank() :: collectives.world()]
+            manifest.verify(folder, {name: saved.files[name] for name in mine})
         contents.check(folder, state)
-        return found
+        return saved
 
 
 class _Disk(FileSystem):

@@ -21,11 +21,11 @@ def check(folder: Path, state: Mapping[str, Any]) -> None:
     metadata = dcp.FileSystemReader(folder).read_metadata()
     planner = dcp.DefaultLoadPlanner()
     planner.set_up_planner(dict(state), metadata=metadata)
-    saved, wanted = metadata.state_dict_metadata, planner.state_dict
-    for what, names in (("lacks", wanted.keys() - saved.keys()), ("has a surplus", saved.keys() - wanted.keys())):
+    saved, expected = metadata.state_dict_metadata, planner.state_dict
+    for what, names in (("lacks", expected.keys() - saved.keys()), ("has a surplus", saved.keys() - expected.keys())):
         if names:
             raise CheckpointError(f"{folder} is of another model: it {what} {_some(names)}")
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if (was := _looks(saved[name])) != (now := _looks(value)):
             raise CheckpointError(f"{folder} is of another model: {name} was saved as {was}, here it is {now}")
 

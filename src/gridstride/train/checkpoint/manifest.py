@@ -56,9 +56,9 @@ def measure(file: Path) -> File:
 def write(folder: Path, manifest: Manifest) -> None:
     """Write the manifest into a folder and make both last (fsync)."""
     body = asdict(manifest)
-    whole = {"format": FORMAT, "version": VERSION, "crc32": _check(body), "body": body}
+    document = {"format": FORMAT, "version": VERSION, "crc32": _check(body), "body": body}
     with (folder / NAME).open("w") as stream:
-        json.dump(whole, stream, indent=1)
+        json.dump(document, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
     make_last(folder)
@@ -110,19 +110,19 @@ def exact(name: str, value: Any) -> None:
 
 def _body(folder: Path) -> dict[str, Any]:
     try:
-        whole = json.loads((folder / NAME).read_bytes())
+        document = json.loads((folder / NAME).read_bytes())
     except FileNotFoundError:
         raise CheckpointError(f"{folder} is no checkpoint of this program: it has no {NAME}") from None
     except ValueError as error:
         raise CheckpointError(f"{folder} is damaged: its {NAME} cannot be read ({error})") from None
     except OSError as error:
         raise CheckpointError(f"{folder} cannot be read: {error.strerror}") from error
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise CheckpointError(f"{folder} is no checkpoint of this program: its {NAME} says nothing of {FORMAT}")
-    if whole.get("version") != VERSION:
-        raise CheckpointError(f"{folder} has version {whole.get('version')!r}; this program reads version {VERSION}")
-    body = whole.get("body")
-    if not isinstance(body, dict) or whole.get("crc32") != _check(body):
+    if document.get("version") != VERSION:
+        raise CheckpointError(f"{folder} has version {document.get('version')!r}; this program reads version {VERSION}")
+    body = document.get("body")
+    if not isinstance(body, dict) or document.get("crc32") != _check(body):
         raise CheckpointError(f"{folder} is damaged: its {NAME} was changed after it was written")
     return body
 

@@ -25,6 +25,6 @@ def take(model: nn.Module, optimiser: Optimizer) -> State:
 
 def put(model: nn.Module, optimiser: Optimizer, state: State) -> None:
     """Give a model and its optimiser a state that `take` gave and `Checkpoints.load` filled."""
-    given = {"model_state_dict": state["model"], "optim_state_dict": state["optimiser"]}
+    states = {"model_state_dict": state["model"], "optim_state_dict": state["optimiser"]}
     # what is frozen is not given; that nothing else is missing has been checked before the state was filled
-    set_state_dict(model, optimiser, **given, options=replace(_LEARNED, strict=False))
+    set_state_dict(model, optimiser, **states, options=replace(_LEARNED, strict=False))

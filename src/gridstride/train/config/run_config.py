@@ -137,10 +137,10 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
     values = _parsed(DEFAULTS)
     over = [(str(file), _parsed(_found(file)))] if file is not None else []
     over += [(f"--set {change}", _change(change)) for change in changes]
-    tuning = [(f"{name}.toml", _parsed(TUNING / f"{name}.toml")) for name in _tuning([each for _, each in over])]
-    for where, each in [*tuning, *over]:
-        _overlay(values, each, where=where)
-    if not any("warmup" in each.get("schedule", {}) for _, each in over):
+    tuning = [(f"{name}.toml", _parsed(TUNING / f"{name}.toml")) for name in _tuning([table for _, table in over])]
+    for where, table in [*tuning, *over]:
+        _overlay(values, table, where=where)
+    if not any("warmup" in table.get("schedule", {}) for _, table in over):
         _shorten_warmup(values)
     config = Config(**{name: _section(name, values[name]) for name in _SECTIONS})
     if checked:
@@ -151,8 +151,8 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
 def _tuning(over: list[dict[str, Any]]) -> list[str]:
     """Which files of defaults hold for a run that begins from a model, the one that counts most last."""
     tune: dict[str, Any] = {}
-    for each in over:
-        section = each.get("tune", {})
+    for table in over:
+        section = table.get("tune", {})
         tune |= section if isinstance(section, dict) else {}
     if not tune.get("base"):
         return []

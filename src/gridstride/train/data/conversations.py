@@ -81,7 +81,7 @@ class Template:
     def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[Example]:
         """One, or where the template forgets what it has said one for each answer; `last`: only the last answer."""
         texts = rendered(self._tokenizer, self._template, messages, tools=tools, last=last)
-        return [self._example(each.text, each.spans, ends=messages[-1]["role"] == "assistant") for each in texts]
+        return [self._example(text.text, text.spans, ends=messages[-1]["role"] == "assistant") for text in texts]
 
     def prompt(self, messages: Messages) -> list[int]:
         """Tokens of a conversation that the model is to answer."""
@@ -142,9 +142,9 @@ def _collected(
         for row in same:
             (rows.validation if digest in held else rows.train).extend(row.made)
     rows.prompts = [same[0].prompt for digest, same in kept.items() if digest in held]
-    whole = blake2b(b"".join(digest for digest, same in kept.items() for _ in same), digest_size=12)
-    whole.update(f"{length} {share}".encode())
-    rows.fingerprint = whole.hexdigest()
+    digest_of_all = blake2b(b"".join(digest for digest, same in kept.items() for _ in same), digest_size=12)
+    digest_of_all.update(f"{length} {share}".encode())
+    rows.fingerprint = digest_of_all.hexdigest()
     return rows
 
 
@@ -162,19 +162,19 @@ def _files(source: str) -> Iterator[Path]:
     path = Path(source).expanduser()
     if not path.exists():
         raise TrainError(f"data: {source} is not there. Give a .jsonl file, or a folder of them.")
-    found = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
-    if not found:
+    paths = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+    if not paths:
         raise TrainError(f"data: {source} holds no .jsonl file")
-    yield from found
+    yield from paths
 
 
-def _digest(made: Sequence[Example | Pair]) -> bytes:
-    found = blake2b(digest_size=16)
-    for each in made:
+def _digest(examples: Sequence[Example | Pair]) -> bytes:
+    hash_ = blake2b(digest_size=16)
+    for each in examples:
         for example in (each,) if isinstance(each, Example) else (each.chosen, each.rejected):
-            found.update(len(example.tokens).to_bytes(8, "little"))
-            found.update(example.tokens.tobytes() + example.answer.tobytes())
-    return found.digest()
+            hash_.update(len(example.tokens).to_bytes(8, "little"))
+            hash_.update(example.tokens.tobytes() + example.answer.tobytes())
+    return hash_.digest()
 
 
 def _conversation(template: Template, entry: dict[str, Any]) -> _Row[Example]:
@@ -188,7 +188,7 @@ def _conversation(template: Template, entry: dict[str, Any]) -> _Row[Example]:
     tools = entry.get("tools")
     if tools is not None and not isinstance(tools, list):
         raise ValueError('"tools" must be a list')
-    last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
+    last = max(index for index, message in enumerate(messages) if message["role"] == "assistant")
     return _Row(_told(partial(template.examples, messages, tools)), messages[:last])
 
 
@@ -218,27 +218,27 @@ def _turns(value: Any, name: str, role: str) -> Messages:
 def _messages(value: Any, where: str) -> Messages:
     if not isinstance(value, list) or not value:
         raise ValueError(f"{where} must be a list of messages, at least one")
-    for place, message in enumerate(value):
+    for index, message in enumerate(value):
         if not isinstance(message, dict):
-            raise ValueError(f"{where}[{place}] must be an object with role and content")
+            raise ValueError(f"{where}[{index}] must be an object with role and content")
         role, content = message.get("role"), message.get("content")
         if role is None:
-            raise ValueError(f"{where}[{place}] has no role (it has {jsonl.fields(message)})")
+            raise ValueError(f"{where}[{index}] has no role (it has {jsonl.fields(message)})")
         if role not in ROLES:
-            raise ValueError(f"{where}[{place}] has the role {str(role)[:24]!r}; it can be {', '.join(ROLES)}")
+            raise ValueError(f"{where}[{index}] has the role {str(role)[:24]!r}; it can be {', '.join(ROLES)}")
         calls = role == "assistant" and message.get("tool_calls")
         if not isinstance(content, str) and not calls:
-            raise ValueError(f"{where}[{place}] has no text: content must be a string")
+            raise ValueError(f"{where}[{index}] has no text: content must be a string")
         if role == "assistant" and not calls and not str(content).strip():
-            raise ValueError(f"{where}[{place}] is an empty answer")
+            raise ValueError(f"{where}[{index}] is an empty answer")
     return value
 
 
 def _told(make: Callable[[], list[Example]]) -> list[Example]:
     try:
-        made = make()
+        examples = make()
     except ModelError as error:
         raise ValueError(str(error)) from error
-    if not all(example.answer[1:].any() for example in made):
+    if not all(example.answer[1:].any() for example in examples):
         raise ValueError("no token of it is an answer's: there is nothing to learn")
-    return made
+    return examples

@@ -49,13 +49,13 @@ class Reading:
 
     def left_out(self) -> str:
         """What was left out, in words; "" for nothing."""
-        said = []
+        reasons = []
         if self.undecoded:
             kind = f"neither UTF-8 nor {self.encoding}" if self.encoding else "not UTF-8"
-            said.append(f"{_named(self.undecoded)} {kind} (--set data.encoding=latin-1, say, reads such files)")
+            reasons.append(f"{_named(self.undecoded)} {kind} (--set data.encoding=latin-1, say, reads such files)")
         if self.binary:
-            said.append(f"{_named(self.binary)} not text")
-        return "; ".join(said)
+            reasons.append(f"{_named(self.binary)} not text")
+        return "; ".join(reasons)
 
 
 def _named(names: list[str]) -> str:
@@ -129,15 +129,15 @@ def _walk(root: Path, *, skipped: frozenset[str] = frozenset()) -> Iterator[Path
 
 
 def _folder(root: Path, reading: Reading) -> Iterator[Document]:
-    files = found = 0
+    files = documents = 0
     for path in _walk(root):
         if not path.is_file():  # a pipe, a socket, a dangling link
             continue
         files += 1
         for document in _file(path, path.relative_to(root).as_posix(), reading):
-            found += 1
+            documents += 1
             yield document
-    if not found:
+    if not documents:
         why = reading.left_out() or f"its {files} file{'s are' if files > 1 else ' is'} empty"
         what = why if files else "there is no file in it"
         raise TrainError(f"data: {root} holds no text: {what}. Give a folder of text files or of .jsonl files.")

@@ -28,12 +28,12 @@ def rows(path: Path, read: Callable[[dict[str, Any]], T], *, what: str) -> Itera
                     continue
                 count += 1
                 try:
-                    made = read(parsed(line))
+                    row = read(parsed(line))
                 except ValueError as error:
                     bad.append(f"line {number}: {error}")
                     continue
                 if not bad:
-                    yield number, made
+                    yield number, row
     except OSError as error:
         raise TrainError(f"data: cannot read {path}: {error.strerror}") from error
     if bad:

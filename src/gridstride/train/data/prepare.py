@@ -83,10 +83,10 @@ def prepare(
     if not (folder / "prepared.json").exists():
         _fill(folder, source, survey, vocabulary=vocabulary, share=validation_share)
     try:
-        found = json.loads((folder / "prepared.json").read_text())
+        record = json.loads((folder / "prepared.json").read_text())
     except (OSError, json.JSONDecodeError) as error:
         raise TrainError(f"data: the cached tokens in {folder} cannot be read ({error}); delete that folder") from error
-    return Prepared(folder=folder, fingerprint=fingerprint, left_out=survey.reading.left_out(), **found)
+    return Prepared(folder=folder, fingerprint=fingerprint, left_out=survey.reading.left_out(), **record)
 
 
 def _survey(source: str, *, validation_share: float, limit_mb: float, encoding: str) -> _Survey:
@@ -96,11 +96,11 @@ def _survey(source: str, *, validation_share: float, limit_mb: float, encoding: 
         sizes.setdefault(_digest(document), len(document.text.encode()))
     if limit_mb:
         sizes = _limited(sizes, int(limit_mb * 1e6))
-    whole = blake2b(digest_size=16)
+    hash_ = blake2b(digest_size=16)
     for digest in sorted(sizes):
-        whole.update(digest)
+        hash_.update(digest)
     held_out = frozenset[bytes]() if len(sizes) < _FEW else _held_out(sizes, validation_share)
-    return _Survey(whole.hexdigest(), sizes, held_out, reading)
+    return _Survey(hash_.hexdigest(), sizes, held_out, reading)
 
 
 def _digest(document: Document) -> bytes:
@@ -120,11 +120,11 @@ def _limited(sizes: dict[bytes, int], limit: int) -> dict[bytes, int]:
 
 def _held_out(sizes: dict[bytes, int], share: float) -> frozenset[bytes]:
     """The first documents by hash that make up the share; one that would be a tenth of it or more is passed over."""
-    wanted, total = share * sum(sizes.values()), 0
+    limit, total = share * sum(sizes.values()), 0
     held: set[bytes] = set()
-    for most in (wanted / 10, wanted, float("inf")):  # the larger ones only where there are none but such
+    for most in (limit / 10, limit, float("inf")):  # the larger ones only where there are none but such
         for digest in sorted(sizes):
-            if total >= wanted / 2 and (most > wanted / 10 or total >= wanted):
+            if total >= limit / 2 and (most > limit / 10 or total >= limit):
                 break
             if sizes[digest] <= most and digest not in held:
                 held.add(digest)
@@ -177,11 +177,11 @@ def _ended(document: Document, text: str) -> str:
 
 
 def _sample(texts: Iterable[str]) -> Iterator[str]:
-    taken = 0
+    size = 0
     for text in texts:
-        if taken > _SAMPLE:
+        if size > _SAMPLE:
             return
-        taken += len(text)
+        size += len(text)
         yield text.removesuffix(bpe.END)
 
 

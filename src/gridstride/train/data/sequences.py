@@ -63,7 +63,7 @@ def row_numbers(step: int, *, count: int, batch: int, seed: int, rank: int = 0, 
     share = batch // world
     first = step * batch + rank * share
     numbers = [divmod(number, count) for number in range(first, first + share)]
-    return [int(_epoch(seed, epoch, count, 1)[0][place]) for epoch, place in numbers]
+    return [int(_epoch(seed, epoch, count, 1)[0][index]) for epoch, index in numbers]
 
 
 _orders: dict[tuple[int, int, int, int], tuple[Tokens, int]] = {}  # a cache: the two epochs that a batch may touch

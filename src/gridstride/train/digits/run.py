@@ -30,9 +30,11 @@ def train(
     except OSError as error:
         raise TrainError(f"cannot write to {folder}: {error.strerror}") from error
     chosen = choose(precision, device_of(device))
-    place = torch.device(chosen.device)
+    torch_device = torch.device(chosen.device)
     digits = data.load(seed=settings.seed)
-    digits = data.Digits(digits.train.to(place), digits.validation.to(place), digits.test.to(place))
+    digits = data.Digits(
+        digits.train.to(torch_device), digits.validation.to(torch_device), digits.test.to(torch_device)
+    )
     start = time.perf_counter()
     model, epochs = fit(digits, settings, chosen, say=say)
     seconds = time.perf_counter() - start

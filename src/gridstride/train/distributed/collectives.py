@@ -101,10 +101,10 @@ def failure(at: int, error: BaseException) -> Failure:
 
 def words(error: OSError) -> str:
     """What the operating system refused, and where."""
-    said = error.strerror or str(error)
+    reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full ({said})"
-    return f"{said}: {error.filename}" if error.filename else said
+        return f"the disk is full ({reason})"
+    return f"{reason}: {error.filename}" if error.filename else reason
 
 
 def _attempt(act: Callable[[], T]) -> T | Failure:

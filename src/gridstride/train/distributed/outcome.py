@@ -84,8 +84,8 @@ def _tell_torchrun(outcome: Outcome) -> None:
     if outcome.kind == "failed" or (outcome.kind == "refused" and outcome.rank == 0):
         print(f"error: {outcome.message}", file=sys.stderr, flush=True)
     if "TORCHELASTIC_ERROR_FILE" in os.environ:
-        told = {"message": outcome.message, "extraInfo": {"timestamp": str(int(outcome.at))}}
-        _write(Path(os.environ["TORCHELASTIC_ERROR_FILE"]), {"message": told})
+        report = {"message": outcome.message, "extraInfo": {"timestamp": str(int(outcome.at))}}
+        _write(Path(os.environ["TORCHELASTIC_ERROR_FILE"]), {"message": report})
     if outcome.kind == "refused" and outcome.rank:
         time.sleep(_FIRST)
 
@@ -114,5 +114,5 @@ def _lost(error: BaseException | None) -> bool:
 def _words(error: BaseException, plain: tuple[type[BaseException], ...]) -> str:
     if isinstance(error, (TrainError, *plain)):
         return str(error)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"

@@ -65,9 +65,9 @@ def _run(command: list[str], count: int, folder: Path, attempt: int, patience: i
     try:
         elastic_launch(_config(count), command[0])(*command[1:])
     except SignalException as stopped:
-        ended = outcome.read(folder)
-        _raise_first(ended)
-        if {o.rank for o in ended if o.kind == "done"} != set(range(count)):
+        failure = outcome.read(folder)
+        _raise_first(failure)
+        if {o.rank for o in failure if o.kind == "done"} != set(range(count)):
             what = f"{stopped.sigval.name}: not all ranks had saved and ended within {patience} s"
             raise TrainFailed(f"{what}. The checkpoints before are kept") from None
     except ChildFailedError as failed:
@@ -100,11 +100,11 @@ def _config(count: int) -> LaunchConfig:
 
 
 def _raise_first(outcomes: list[outcome.Outcome]) -> None:
-    for ended in outcomes:
-        if ended.kind == "refused":
-            raise TrainError(ended.message)
-        if ended.kind == "failed":
-            raise TrainFailed(f"rank {ended.rank}: {ended.message}")
+    for failure in outcomes:
+        if failure.kind == "refused":
+            raise TrainError(failure.message)
+        if failure.kind == "failed":
+            raise TrainFailed(f"rank {failure.rank}: {failure.message}")
 
 
 def _lost(codes: dict[int, int]) -> str:

@@ -47,8 +47,10 @@ class Norm(ParallelStyle):
 
     def _before(self, module: nn.Module, _: Any) -> None:
         for name, weight in module.named_parameters(recurse=False):
-            whole = weight.redistribute(placements=(Replicate(),))
-            module.__dict__[name] = whole.to_local(grad_placements=self.gradients)  # found before the parameter is
+            full_weight = weight.redistribute(placements=(Replicate(),))
+            module.__dict__[name] = full_weight.to_local(
+                grad_placements=self.gradients
+            )  # found before the parameter is
 
     def _after(self, module: nn.Module, *_: Any) -> None:
         for name, _weight in module.named_parameters(recurse=False):
@@ -83,15 +85,17 @@ def _plan(decoder: Decoder, *, sequence: bool) -> Plan:
 
 
 def _layer(between: Shard | Replicate, *, gated: bool) -> Plan:
-    whole = Replicate()
+    replicated = Replicate()
     columns = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.up_proj"]
     columns += ["mlp.gate_proj"] if gated else []
     return {
-        "input_layernorm": Norm(split=between != whole),
-        "post_attention_layernorm": Norm(split=between != whole),
+        "input_layernorm": Norm(split=between != replicated),
+        "post_attention_layernorm": Norm(split=between != replicated),
         # Once for all that read it: their gradients are added before they are summed over ranks.
-        "self_attn": PrepareModuleInput(input_layouts=(between, None, None), desired_input_layouts=(whole, None, None)),
-        "mlp": PrepareModuleInput(input_layouts=(between,), desired_input_layouts=(whole,)),
+        "self_attn": PrepareModuleInput(
+            input_layouts=(between, None, None), desired_input_layouts=(replicated, None, None)
+        ),
+        "mlp": PrepareModuleInput(input_layouts=(between,), desired_input_layouts=(replicated,)),
         **{name: ColwiseParallel() for name in columns},
         "self_attn.o_proj": RowwiseParallel(output_layouts=between),
         "mlp.down_proj": RowwiseParallel(output_layouts=between),

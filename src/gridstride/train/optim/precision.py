@@ -33,10 +33,10 @@ class Precision:
         return torch.amp.GradScaler(self.device, enabled=self.name == "fp16")
 
 
-def choose(wanted: str, device: torch.device) -> Precision:
+def choose(name: str, device: torch.device) -> Precision:
     """What was asked for; for "auto" bf16 where it is faster than fp32."""
-    if wanted != "auto":
-        return Precision(wanted, device.type)  # type: ignore[arg-type]  # the configuration has checked it
+    if name != "auto":
+        return Precision(name, device.type)  # type: ignore[arg-type]  # the configuration has checked it
     if device.type == "cuda":
         return Precision("bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16", device.type)
     narrow, wide = matmul_rates(device, (torch.bfloat16, torch.float32))

@@ -44,9 +44,9 @@ def fastest(
             trials[count].append(clock() - start)
         if turn > 0 and clock() - began > _LONG:
             break
-    taken = {count: statistics.median(seconds) for count, seconds in trials.items()}
-    best = min(counts, key=lambda count: taken[count])
-    if now in taken and taken[best] > _GAIN * taken[now]:
+    medians = {count: statistics.median(seconds) for count, seconds in trials.items()}
+    best = min(counts, key=lambda count: medians[count])
+    if now in medians and medians[best] > _GAIN * medians[now]:
         best = now
     use(best)
     return best

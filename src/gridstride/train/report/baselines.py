@@ -111,7 +111,7 @@ def _interpolated(
     return result
 
 
-def _looked_up(keys: Symbols, values: Symbols, wanted: Symbols) -> Symbols:
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found: Symbols = np.where(keys[places] == wanted, values[places], 0)
-    return found
+def _looked_up(keys: Symbols, values: Symbols, queries: Symbols) -> Symbols:
+    positions = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+    counts_found: Symbols = np.where(keys[positions] == queries, values[positions], 0)
+    return counts_found

@@ -38,19 +38,19 @@ def sample(
 @torch.no_grad()
 def answer(decoder: Decoder, tokenizer: Tokenizer, prompt: Sequence[int], *, tokens: int) -> str:
     """The prompt as it was given, and what the model most likely answers."""
-    said = _continued(decoder, prompt, lambda logits: int(logits.argmax()), tokens=tokens, ends=tokenizer.eos)
-    return tokenizer.decode([*prompt, *said], special=True)
+    tokens_drawn = _continued(decoder, prompt, lambda logits: int(logits.argmax()), tokens=tokens, ends=tokenizer.eos)
+    return tokenizer.decode([*prompt, *tokens_drawn], special=True)
 
 
 def _continued(
     decoder: Decoder, ids: Sequence[int], draw: Callable[[Tensor], int], *, tokens: int, ends: frozenset[int]
 ) -> list[int]:
     """The tokens after these, `draw` from logits [vocabulary] each; without the one that ends them."""
-    device, said = decoder.embed_tokens.weight.device, list[int]()
-    while len(said) < tokens:
-        row = torch.tensor([[*ids, *said][-decoder.config.context :]], device=device)
+    device, tokens_drawn = decoder.embed_tokens.weight.device, list[int]()
+    while len(tokens_drawn) < tokens:
+        row = torch.tensor([[*ids, *tokens_drawn][-decoder.config.context :]], device=device)
         token = draw(decoder.logits(decoder(row)[:, -1]).float().cpu()[0])
         if token in ends:
             break
-        said.append(token)
-    return said
+        tokens_drawn.append(token)
+    return tokens_drawn

@@ -84,8 +84,8 @@ class Base:
     @cached_property
     def files(self) -> dict[str, str]:
         """Texts that a whole model's folder has beside its weights."""
-        found = {name: read_text(self.folder / name) for name in _KEPT if (self.folder / name).is_file()}
-        return found | self.own_template
+        texts = {name: read_text(self.folder / name) for name in _KEPT if (self.folder / name).is_file()}
+        return texts | self.own_template
 
     @property
     def own_template(self) -> dict[str, str]:

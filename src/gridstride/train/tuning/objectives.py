@@ -67,6 +67,6 @@ def answer_logprobs(decoder: Decoder, tokens: Tensor, targets: Tensor) -> Tensor
     tokens, shape = tokens.flatten(0, -2), tokens.shape[:-1]
     targets = targets.flatten(0, -2)
     learned = targets != IGNORED
-    each = -F.cross_entropy(decoder.logits(decoder(tokens)[learned]).float(), targets[learned], reduction="none")
+    logprobs = -F.cross_entropy(decoder.logits(decoder(tokens)[learned]).float(), targets[learned], reduction="none")
     whose = learned.nonzero()[:, 0]
-    return torch.zeros(len(tokens), device=each.device).index_add(0, whose, each).view(shape)
+    return torch.zeros(len(tokens), device=logprobs.device).index_add(0, whose, logprobs).view(shape)

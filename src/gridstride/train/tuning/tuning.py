@@ -44,15 +44,17 @@ def task(config: settings.Config, say: Callable[[str], None]) -> Answers | Prefe
     template = Template(base.tokenizer, base.template)
     say(f"{'preferences' if config.tune.objective == 'dpo' else 'conversations'}: {config.data.source}")
     share = config.data.validation_share
-    made: Answers | Preferences
+    answers: Answers | Preferences
     if config.tune.objective == "dpo":
-        made = Preferences(config, base, preferences(config.data.source, template, length=length, share=share), length)
+        answers = Preferences(
+            config, base, preferences(config.data.source, template, length=length, share=share), length
+        )
     else:
-        made = Answers(config, base, conversations(config.data.source, template, length=length, share=share), length)
-    if left_out := made.rows.left_out(length):
+        answers = Answers(config, base, conversations(config.data.source, template, length=length, share=share), length)
+    if left_out := answers.rows.left_out(length):
         say(f"left out: {left_out}")
-    say(made.said())
-    return made
+    say(answers.said())
+    return answers
 
 
 class Tuning:
@@ -96,10 +98,10 @@ class Tuning:
     def exported(self, decoder: Decoder, folder: RunFolder) -> Mapping[str, Tensor]:
         if self.lora is None:
             return models.load(folder.model).state_dict()
-        found = dict(decoder.state_dict())
+        state = dict(decoder.state_dict())
         for name, halves in adapter.read(folder.adapter, self.base.folder).weights.items():
-            found[f"{name}.lora_A"], found[f"{name}.lora_B"] = halves
-        return found
+            state[f"{name}.lora_A"], state[f"{name}.lora_B"] = halves
+        return state
 
     def described(self) -> dict[str, Any]:
         rows = self.rows
@@ -231,10 +233,10 @@ def spread(count: int, most: int | None) -> list[int]:
     """All of so many places, or `most` of them, evenly spread."""
     if most is None or most >= count:
         return list(range(count))
-    return [int(place) for place in np.linspace(0, count - 1, most)]
+    return [int(number) for number in np.linspace(0, count - 1, most)]
 
 
 def _first_validation(folder: RunFolder) -> float | None:
     """The loss before the first step, which is the base's."""
-    found = (entry for entry in folder.log_entries() if entry.get("step") == 0)
-    return next((entry["validation_loss"] for entry in found if "validation_loss" in entry), None)
+    entries = (entry for entry in folder.log_entries() if entry.get("step") == 0)
+    return next((entry["validation_loss"] for entry in entries if "validation_loss" in entry), None)

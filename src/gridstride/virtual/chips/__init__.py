@@ -48,9 +48,9 @@ class Chip:
             "blocks": p.max_blocks_per_multiprocessor,
             "threads": p.max_threads_per_multiprocessor // (warps * p.warp_size),
         }
-        taken = -(-(shared + unit["shared_reserved"]) // unit["shared_unit"]) * unit["shared_unit"]
-        if taken:
-            fits["shared memory"] = p.shared_per_multiprocessor // taken
+        allocated = -(-(shared + unit["shared_reserved"]) // unit["shared_unit"]) * unit["shared_unit"]
+        if allocated:
+            fits["shared memory"] = p.shared_per_multiprocessor // allocated
         if registers:
             # Each of the four partitions has a quarter of the registers and gives them to whole warps.
             per_warp = -(-registers * p.warp_size // unit["register_unit"]) * unit["register_unit"]

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import Device
 
 
-def address_message(kind: str, record: Any, place: KernelSite | None, device: Device) -> str:
+def address_message(kind: str, record: Any, site: KernelSite | None, device: Device) -> str:
     """`kind` is "out_of_bounds", "misaligned", "use_after_free" or "invalid_free"; `record` the launch's."""
     match kind:
         case "out_of_bounds":
-            return _out_of_bounds(record, place, device)
+            return _out_of_bounds(record, site, device)
         case "misaligned":
-            return _misaligned(record, place)
+            return _misaligned(record, site)
         case "use_after_free":
-            what = f"{verb(place)} of {int(record['fault_size'])} bytes"
+            what = f"{verb(site)} of {int(record['fault_size'])} bytes"
             return f"{what} at address {_address(record)} after free: {_heap_place(record, device)}"
     return _wrong_free(record, device)
 
 
-def verb(place: KernelSite | None) -> str:
-    if place is None:
+def verb(site: KernelSite | None) -> str:
+    if site is None:
         return "access"
-    return {"ld": "read", "ldu": "read", "st": "write"}.get(place.name.partition(".")[0], "access")
+    return {"ld": "read", "ldu": "read", "st": "write"}.get(site.name.partition(".")[0], "access")
 
 
 def signed(value: int) -> int:
@@ -43,11 +43,11 @@ def _address(record: Any) -> str:
     return hex(int(record["fault_address"]))
 
 
-def _misaligned(record: Any, place: KernelSite | None) -> str:
+def _misaligned(record: Any, site: KernelSite | None) -> str:
     size, at = int(record["fault_size"]), int(record["fault_address"])
     where = f"offset {at} of shared memory" if int(record["fault_space"]) == 1 else f"address {at:#x}"
     return (
-        f"{verb(place)} of {size} bytes at {where}, which is not a multiple of {size}: "
+        f"{verb(site)} of {size} bytes at {where}, which is not a multiple of {size}: "
         "the hardware takes only aligned accesses"
     )
 
@@ -71,19 +71,19 @@ def _wrong_free(record: Any, device: Device) -> str:
     return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
 
 
-def _out_of_bounds(record: Any, place: KernelSite | None, device: Device) -> str:
+def _out_of_bounds(record: Any, site: KernelSite | None, device: Device) -> str:
     address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
-    what = f"{verb(place)} of {size} bytes"
+    what = f"{verb(site)} of {size} bytes"
     if space == 1:
         held = int(record["shared_size"])
-        if place is not None and place.name.startswith("wgmma"):
+        if site is not None and site.name.startswith("wgmma"):
             return (
                 f"the descriptor's matrix reaches offset {address} of shared memory, of which the block has {held} "
                 "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
             )
-        if place is not None and place.array is not None and 0 <= signed(address) <= held - size:
-            return f"{what} at {_past_array(place.array, address, size)}"
-        hint = cluster_faults.other_block(place, record)
+        if site is not None and site.array is not None and 0 <= signed(address) <= held - size:
+            return f"{what} at {_past_array(site.array, address, size)}"
+        hint = cluster_faults.other_block(site, record)
         return f"{what} at offset {signed(address)} of shared memory, of which the block has {held} bytes{hint}"
     if space == CLUSTER_SPACE:
         return f"{what} at {cluster_faults.place_in_cluster(record)}"

@@ -34,13 +34,13 @@ def place_in_cluster(record: Any) -> str:
     return f"{where}, which has {held} bytes"
 
 
-def other_block(place: KernelSite | None, record: Any) -> str:
+def other_block(site: KernelSite | None, record: Any) -> str:
     """A hint where plain .shared is given what mapa makes."""
     number = int(record["fault_address"]) >> RANK_SHIFT & 0xFF
-    if not record["cluster_size"] or not 0 < number <= int(record["cluster_size"]) or place is None:
+    if not record["cluster_size"] or not 0 < number <= int(record["cluster_size"]) or site is None:
         return ""
-    wanted = place.name.replace(".shared::cta", ".shared").replace(".shared", ".shared::cluster")
-    return f": it is an address in block rank {number - 1}, which {wanted} reaches"
+    other_form = site.name.replace(".shared::cta", ".shared").replace(".shared", ".shared::cluster")
+    return f": it is an address in block rank {number - 1}, which {other_form} reaches"
 
 
 def exited(what: str, address: int) -> str:
@@ -55,8 +55,8 @@ def exited(what: str, address: int) -> str:
 def warn_of_exited(kernel: Kernel, record: Any, tables: Tables) -> None:
     """The fast build lets such an access through."""
     site, size = int(record["exited_site"]), int(record["exited_size"])
-    place = tables.sites[site] if site < len(tables.sites) else None
-    where = f"{place.file}:{place.line}: " if place and place.line else ""
+    kernel_site = tables.sites[site] if site < len(tables.sites) else None
+    where = f"{kernel_site.file}:{kernel_site.line}: " if kernel_site and kernel_site.line else ""
     what = exited(f"access of {size} bytes", int(record["exited_address"]))
     warnings.warn(f"{where}{kernel.title}: {what}", RuntimeWarning, stacklevel=2)
 
@@ -96,12 +96,20 @@ def _block(session: Session, tables: Tables, worker: int, slot: int) -> str:
 
 
 def _where(tables: Tables, site: int) -> str:
-    place = tables.sites[site] if site < len(tables.sites) else None
-    if place is None:
+    kernel_site = tables.sites[site] if site < len(tables.sites) else None
+    if kernel_site is None:
         return "a barrier"
-    what = "cluster barrier" if "cluster" in place.name.split(".") and place.name.startswith("bar") else "barrier"
-    what = "mbarrier" if place.name.startswith("mbarrier") else what
-    return f"the {what} in line {place.line}" if place.line else f"the {what} in PTX line {place.ptx_line}"
+    what = (
+        "cluster barrier"
+        if "cluster" in kernel_site.name.split(".") and kernel_site.name.startswith("bar")
+        else "barrier"
+    )
+    what = "mbarrier" if kernel_site.name.startswith("mbarrier") else what
+    return (
+        f"the {what} in line {kernel_site.line}"
+        if kernel_site.line
+        else f"the {what} in PTX line {kernel_site.ptx_line}"
+    )
 
 
 def _warps(numbers: list[int]) -> str:

@@ -49,7 +49,7 @@ def _then(site: KernelSite | None) -> str:
 def race(
     here: KernelSite | None,
     thread: Dim3,
-    place: ClusterAddress,
+    address: ClusterAddress,
     owner: Dim3,
     other: Dim3,
     them: Dim3,
@@ -57,9 +57,10 @@ def race(
 ) -> str:
     """Two blocks at one place with nothing between."""
     return (
-        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {place.owner}) at offset {place.offset}, "
-        f"which thread {them} of block {other} {_then(there)} in line {there.line if there else None} with nothing "
-        "between that orders the two blocks: is a cluster.sync() missing, or a wait on an mbarrier?"
+        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {address.owner}) at offset "
+        f"{address.offset}, which thread {them} of block {other} {_then(there)} in line "
+        f"{there.line if there else None} with nothing between that orders the two blocks: is a cluster.sync() "
+        "missing, or a wait on an mbarrier?"
     )
 
 

@@ -70,34 +70,34 @@ def variable_at(kernel: Kernel, start: int) -> Array | None:
     return None
 
 
-def out_of_array(kernel: Kernel, found: KernelFinding, place: KernelSite | None, packed: bytes) -> KernelFinding:
+def out_of_array(kernel: Kernel, finding: KernelFinding, site: KernelSite | None, packed: bytes) -> KernelFinding:
     """A finding about bounds in global memory, told by the parameter that the address is made from, else by the one
     whose array is nearest; as it was where there is none.
     """
-    if found.kind != "out_of_bounds" or " at address " not in found.message or found.address is None:
-        return found
-    array = _made_from(kernel, place, packed) or _beside(kernel, packed, found.address)
+    if finding.kind != "out_of_bounds" or " at address " not in finding.message or finding.address is None:
+        return finding
+    array = _made_from(kernel, site, packed) or _beside(kernel, packed, finding.address)
     if array is None:
-        return found
-    what, _, _ = found.message.partition(" at address ")
-    ahead = found.address - array.start
+        return finding
+    what, _, _ = finding.message.partition(" at address ")
+    ahead = finding.address - array.start
     side = "before the start" if ahead < 0 else "past the end" if ahead >= array.size else "over the end"
-    where = f"{array.at(found.address)}{' of ' if array.element else ', which has '}{array.extent}"
-    return replace(found, message=f"{what} at {where}, {_far(array, ahead)}{side} of its memory")
+    where = f"{array.at(finding.address)}{' of ' if array.element else ', which has '}{array.extent}"
+    return replace(finding, message=f"{what} at {where}, {_far(array, ahead)}{side} of its memory")
 
 
 _POLLED = re.compile(r"the \d+ bytes at address (0x[0-9a-f]+) again and again")
 
 
-def polled_in_array(kernel: Kernel, found: KernelFinding, packed: bytes) -> KernelFinding:
+def polled_in_array(kernel: Kernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about a loop that asks for global memory again and again, told by the parameter that it belongs to."""
-    asked = _POLLED.search(found.message)
-    array = array_at(kernel, packed, int(asked[1], 16)) if asked else None
-    if asked is None or array is None:
-        return found
-    where = f"{array.at(int(asked[1], 16))} again and again"
+    polled = _POLLED.search(finding.message)
+    array = array_at(kernel, packed, int(polled[1], 16)) if polled else None
+    if polled is None or array is None:
+        return finding
+    where = f"{array.at(int(polled[1], 16))} again and again"
     return replace(
-        found, message=found.message.replace(asked[0], where).replace("again, which hold ", "again, which holds ")
+        finding, message=finding.message.replace(polled[0], where).replace("again, which hold ", "again, which holds ")
     )
 
 
@@ -106,11 +106,11 @@ def _far(array: Array, ahead: int) -> str:
     return f"{_many(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
 
 
-def _made_from(kernel: Kernel, place: KernelSite | None, packed: bytes) -> Array | None:
-    function = kernel.module.parsed.functions.get(place.function) if place is not None else None
-    if place is None or function is None or function.name != kernel.name:
+def _made_from(kernel: Kernel, site: KernelSite | None, packed: bytes) -> Array | None:
+    function = kernel.module.parsed.functions.get(site.function) if site is not None else None
+    if site is None or function is None or function.name != kernel.name:
         return None
-    name = parameter_of(function, place.ptx_line)
+    name = parameter_of(function, site.ptx_line)
     index = next((i for i, p in enumerate(function.params) if p.name == name), None)
     return None if index is None else array_of(kernel, packed, index)
 

@@ -62,12 +62,12 @@ def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: 
     record = session.launch[0]
     kind = FAULTS[int(record["fault_kind"])]
     site = int(record["fault_site"])
-    place = tables.sites[site] if site < len(tables.sites) else None
+    kernel_site = tables.sites[site] if site < len(tables.sites) else None
     thread = thread_of(block, int(record["fault_warp"]), min(int(record["fault_lane"]), LANES - 1))
     ctaid: Dim3 = tuple(int(c) for c in record["fault_ctaid"])  # type: ignore[assignment]
-    message = _WORDS[kind](_Stop(kind, record, place, session, tables, device))
+    message = _WORDS[kind](_Stop(kind, record, kernel_site, session, tables, device))
     address = int(record["fault_address"]) if kind in ADDRESSED else None
-    file, line = (place.file, place.line) if place else (None, None)
+    file, line = (kernel_site.file, kernel_site.line) if kernel_site else (None, None)
     if kind == "assert":
         message, file, line = _assertion(record, session, device, ctaid, thread) or (message, file, line)
     return KernelFinding(kind, message, kernel, file, line, ctaid, thread, address)
@@ -132,18 +132,18 @@ def _assertion(record: Any, session: Session, device: Device, ctaid: Dim3, threa
     """The message as the CUDA runtime prints it, and where the assertion stands; None where it was lost."""
     grid = session.launch[0]["grid"]
     block = ctaid[0] + int(grid[0]) * (ctaid[1] + int(grid[1]) * ctaid[2])
-    said = device.output.assertion(record, block, int(record["fault_warp"]), int(record["fault_lane"]))
-    if said is None:
+    assertion = device.output.assertion(record, block, int(record["fault_warp"]), int(record["fault_lane"]))
+    if assertion is None:
         return None
     where, who = (",".join(map(str, d)) for d in (ctaid, thread))
     message = (
-        f"{said.file}:{said.line}: {said.function}: block: [{where}], thread: [{who}] "
-        f"Assertion `{said.expression}` failed."
+        f"{assertion.file}:{assertion.line}: {assertion.function}: block: [{where}], thread: [{who}] "
+        f"Assertion `{assertion.expression}` failed."
     )
     others = int(record["fault_mask"]).bit_count() - 1
     if others:
         message += f" (and in {others} other thread{'s' if others > 1 else ''} of the warp)"
-    return message, said.file, said.line
+    return message, assertion.file, assertion.line
 
 
 def _mbarrier(stop: _Stop) -> str:
@@ -176,9 +176,9 @@ def _stuck_block(session: Session, tables: Tables, device: Device) -> str:
         objects += "".join(waiting_for(held, session, tables, device))
         for warp in held:
             site = int(warp["site"])
-            place = tables.sites[site] if site < len(tables.sites) else None
-            at = "wgmma" if place and place.name.startswith("wgmma") else "barrier"
-            waiting.setdefault((at, place.line if place else None), []).append(int(warp["warp"]))
+            kernel_site = tables.sites[site] if site < len(tables.sites) else None
+            at = "wgmma" if kernel_site and kernel_site.name.startswith("wgmma") else "barrier"
+            waiting.setdefault((at, kernel_site.line if kernel_site else None), []).append(int(warp["warp"]))
     parts = [f"{_warps(w)} at the {at} in line {line}" for (at, line), w in sorted(waiting.items(), key=str)]
     if any(at == "wgmma" for at, _ in waiting):
         parts[-1] += " (which all four warps of a warpgroup must execute)"
@@ -193,12 +193,12 @@ def _warps(numbers: Sequence[int]) -> str:
 
 
 def _invalid(stop: _Stop) -> str:
-    place, record = stop.place, stop.record
-    if place is not None and place.name.startswith("call"):
+    site, record = stop.place, stop.record
+    if site is not None and site.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
-    if place is not None and place.name.startswith("wgmma"):
+    if site is not None and site.name.startswith("wgmma"):
         return "sparse tf32 takes metadata 0b0100 (the first of two) or 0b1110 (the second): others have no meaning"
-    if place is not None and place.name.startswith("cp.async.bulk"):
+    if site is not None and site.name.startswith("cp.async.bulk"):
         return f"a bulk copy of {int(record['fault_address'])} bytes: it moves a multiple of 16"
     count = int(record["fault_address"])
     if count % LANES:

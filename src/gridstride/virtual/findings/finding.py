@@ -41,10 +41,10 @@ class KernelFinding:
             raise ValueError(f"{self.kind!r} is no kind of finding: abi/finding_kinds.py has a row for each")
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}: " if self.line else ""
+        location = f"{self.file}:{self.line}: " if self.line else ""
         who = f" [block {self.block}, thread {self.thread}]" if self.block and self.thread else ""
         where = f" in kernel {self.kernel}" if self.kernel else ""
-        return f"{place}{self.kind.replace('_', ' ')}{where}: {self.message}{who}"
+        return f"{location}{self.kind.replace('_', ' ')}{where}: {self.message}{who}"
 
 
 class KernelFault(OneMessage, RuntimeError):
@@ -56,8 +56,8 @@ class KernelFault(OneMessage, RuntimeError):
     def __init__(self, findings: tuple[KernelFinding, ...], source: str | None = None) -> None:
         self.findings, self.source = findings, source
         super().__init__("\n".join(map(str, findings)))
-        for place in dict.fromkeys((finding.file, finding.line) for finding in findings):
-            shown = excerpt(*place, source)
+        for location in dict.fromkeys((finding.file, finding.line) for finding in findings):
+            shown = excerpt(*location, source)
             if shown is not None:
                 self.add_note(shown)
 

@@ -27,33 +27,33 @@ def caller() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
-def after_free(kernel: Kernel, found: KernelFinding, packed: bytes) -> KernelFinding:
+def after_free(kernel: Kernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about bounds, told as use after free where the host has freed what was there."""
     arena = kernel.module.device.arena
-    if found.kind != "out_of_bounds" or found.address is None:
-        return found
-    gone = arena.freed_at(found.address)
+    if finding.kind != "out_of_bounds" or finding.address is None:
+        return finding
+    gone = arena.freed_at(finding.address)
     if gone is None:
-        return found
+        return finding
     start, size = gone
     name = name_of(kernel, packed, start, size)
     if name is None:  # an array next to it may have been left by far as well
-        return found
+        return finding
     message = (
-        f"{found.message.partition(' at address')[0]} at byte {found.address - start} of {name} ({size} bytes), which "
-        "the host has freed: keep the array until the last kernel that uses it is through"
+        f"{finding.message.partition(' at address')[0]} at byte {finding.address - start} of {name} ({size} bytes), "
+        "which the host has freed: keep the array until the last kernel that uses it is through"
     )
-    return replace(found, kind="use_after_free", message=message)
+    return replace(finding, kind="use_after_free", message=message)
 
 
-def of_another_gpu(kernel: Kernel, found: KernelFinding) -> KernelFinding:
+def of_another_gpu(kernel: Kernel, finding: KernelFinding) -> KernelFinding:
     """A finding about bounds, told as missing peer access where the memory is another GPU's."""
     arena = kernel.module.device.arena
-    if found.kind != "out_of_bounds" or found.address is None:
-        return found
-    near = arena.nearest(found.address)
-    if near is None or near.start not in arena.hidden or not near.start <= found.address < near.start + near.size:
-        return found
+    if finding.kind != "out_of_bounds" or finding.address is None:
+        return finding
+    near = arena.nearest(finding.address)
+    if near is None or near.start not in arena.hidden or not near.start <= finding.address < near.start + near.size:
+        return finding
     owner = arena.hidden[near.start]
     way_out = (
         f"cudaDeviceEnablePeerAccess({owner}, 0) while this one is current gives it, for memory of a pool "
@@ -62,10 +62,10 @@ def of_another_gpu(kernel: Kernel, found: KernelFinding) -> KernelFinding:
         else "and the driver of this chip gives none: copy the bytes"
     )
     message = (
-        f"{found.message.partition(' at address')[0]} at byte {found.address - near.start} of {near.size} bytes of "
+        f"{finding.message.partition(' at address')[0]} at byte {finding.address - near.start} of {near.size} bytes of "
         f"GPU {owner}, which this GPU has no access to: {way_out}"
     )
-    return replace(found, kind="no_peer_access", message=message)
+    return replace(finding, kind="no_peer_access", message=message)
 
 
 def leaks(device: Device) -> Iterator[KernelFinding]:
@@ -79,17 +79,17 @@ def leaks(device: Device) -> Iterator[KernelFinding]:
 
 
 def _heap_leaks(device: Device) -> Iterator[KernelFinding]:
-    found: dict[tuple[str, str | None, int | None], list[KernelFinding]] = {}
+    leaks: dict[tuple[str, str | None, int | None], list[KernelFinding]] = {}
     for block, record in device.heap.live():
         origin = device.origins[int(record["origin"])]
         sites, site = origin.tables.sites, int(record["site"])
-        place = sites[site] if site < len(sites) else None
-        file, line = (place.file, place.line) if place else (None, None)
+        kernel_site = sites[site] if site < len(sites) else None
+        file, line = (kernel_site.file, kernel_site.line) if kernel_site else (None, None)
         thread = thread_of(origin.block, int(record["warp"]), int(record["lane"]))
         ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
         leak = KernelFinding("leak", str(block.size), origin.kernel, file, line, ctaid, thread, block.start)
-        found.setdefault((origin.kernel, file, line), []).append(leak)
-    for group in found.values():
+        leaks.setdefault((origin.kernel, file, line), []).append(leak)
+    for group in leaks.values():
         total = sum(int(leak.message) for leak in group)
         many = f"{len(group)} blocks from malloc, {total} bytes," if len(group) > 1 else f"{total} bytes from malloc"
         end = "were never freed, the first by this thread" if len(group) > 1 else "were never freed"

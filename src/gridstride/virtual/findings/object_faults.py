@@ -22,10 +22,10 @@ _MAKERS = {"texture": "gs.texture(…)", "surface": "gs.surface(…)"}
 _TYPES = {"texture": "cudaTextureObject_t", "surface": "cudaSurfaceObject_t"}
 
 
-def object_message(kind: str, record: Any, place: KernelSite | None, device: Device) -> str:
+def object_message(kind: str, record: Any, site: KernelSite | None, device: Device) -> str:
     """`kind` is "texture" or "surface"; `record` the launch's."""
     why = OBJECT_FAULTS[int(record["fault_space"]) & 255]
-    found = device.objects.records[int(record["fault_space"]) >> 8]
+    object_record = device.objects.records[int(record["fault_space"]) >> 8]
     number, size = int(record["fault_address"]), int(record["fault_size"])
     match why:
         case "unknown":
@@ -34,15 +34,15 @@ def object_message(kind: str, record: Any, place: KernelSite | None, device: Dev
             other = "surface" if kind == "texture" else "texture"
             return f"a {other} object where a {kind} object is needed: {_MAKERS[kind]} makes one"
         case "geometry":
-            return _geometry(kind, found, size & SHAPE, place)
+            return _geometry(kind, object_record, size & SHAPE, site)
         case "form":
-            return f"`sust.p` of {size} channels, and this surface has {int(found['channels'])}"
+            return f"`sust.p` of {size} channels, and this surface has {int(object_record['channels'])}"
         case "misaligned":
             return (
                 f"x = {_signed(number)} bytes for {size} bytes at once: x of a surface access counts bytes and must be "
                 f"a multiple of {size}: multiply the index by the element's size"
             )
-    return _outside(found, number, size, place)
+    return _outside(object_record, number, size, site)
 
 
 def _unknown(kind: str, handle: int, device: Device) -> str:
@@ -59,18 +59,20 @@ def _unknown(kind: str, handle: int, device: Device) -> str:
     )
 
 
-def _geometry(kind: str, found: Any, wanted: int, place: KernelSite | None) -> str:
-    have = _SHAPES[int(found["shape"])]
-    asked = _SHAPES[wanted]
-    name = f"`{place.name}`" if place else "the access"
-    more = ": tex1Dfetch reads a device array (gs.texture(gs.to_device(x)))" if wanted & LINEAR else ""
-    return f"{name} is for {asked}, this {kind} is {have}{more}"
+def _geometry(kind: str, object_record: Any, shape: int, site: KernelSite | None) -> str:
+    have = _SHAPES[int(object_record["shape"])]
+    shape_name = _SHAPES[shape]
+    name = f"`{site.name}`" if site else "the access"
+    more = ": tex1Dfetch reads a device array (gs.texture(gs.to_device(x)))" if shape & LINEAR else ""
+    return f"{name} is for {shape_name}, this {kind} is {have}{more}"
 
 
-def _outside(found: Any, where: int, third: int, place: KernelSite | None) -> str:
+def _outside(object_record: Any, where: int, third: int, site: KernelSite | None) -> str:
     x, y = _signed(where & 0xFFFFFFFF), _signed(where >> 32)
-    texel, width, height, depth, layers = (int(found[n]) for n in ("texel", "width", "height", "depth", "layers"))
-    faces = 6 * max(1, layers) if found["cubemap"] else layers
+    texel, width, height, depth, layers = (
+        int(object_record[n]) for n in ("texel", "width", "height", "depth", "layers")
+    )
+    faces = 6 * max(1, layers) if object_record["cubemap"] else layers
     at = [f"x = {x} bytes"]
     extent = [f"{width} texels of {texel} bytes"]
     if height:
@@ -80,7 +82,7 @@ def _outside(found: Any, where: int, third: int, place: KernelSite | None) -> st
         if count:
             at.append(f"{letter} = {_signed(third)}")
             extent.append(f"{count} {word}")
-    verb = "read" if place is not None and place.name.startswith("suld") else "write"
+    verb = "read" if site is not None and site.name.startswith("suld") else "write"
     return (
         f"{verb} at {', '.join(at)}, outside of the surface ({', '.join(extent)}): the hardware stops the kernel "
         "there; check the index first, or pass cudaBoundaryModeZero or cudaBoundaryModeClamp"

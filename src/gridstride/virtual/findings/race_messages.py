@@ -72,14 +72,14 @@ def block_of(grid: Dim3, index: int) -> Dim3:
     return (index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1]))
 
 
-def _side(place: KernelSite | None, block: Dim3, thread: Dim3, warp: int) -> Side:
-    if place is None:
+def _side(site: KernelSite | None, block: Dim3, thread: Dim3, warp: int) -> Side:
+    if site is None:
         return Side("", "touched", None, None, block, thread, warp)
-    return Side(place.name, _did(place), place.file, place.line, block, thread, warp)
+    return Side(site.name, _did(site), site.file, site.line, block, thread, warp)
 
 
-def _did(place: KernelSite) -> str:
-    opcode, *words = place.name.replace("::", ".").split(".")
+def _did(site: KernelSite) -> str:
+    opcode, *words = site.name.replace("::", ".").split(".")
     if opcode in ("atom", "red") or (opcode == "cp" and "reduce" in words):
         return "changed"
     if opcode == "cp":

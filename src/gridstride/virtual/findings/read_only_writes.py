@@ -29,15 +29,15 @@ def read_only_writes(
 ) -> tuple[KernelFinding, ...]:
     """A finding for each of the device's read-only ranges that the launch just ended has written to."""
     device = kernel.module.device
-    found = []
+    findings = []
     for address, nbytes in device.read_only:
         written = device.shadow.written(address, nbytes)
         recent = np.flatnonzero(written)
         if recent.size:
             first = int(recent[0])
-            place = max(address, device.shadow.unit_address(address, first))
-            found.append(_finding(kernel, shape, variant, packed, place, int(written[first]), recent.size))
-    return tuple(found)
+            start = max(address, device.shadow.unit_address(address, first))
+            findings.append(_finding(kernel, shape, variant, packed, start, int(written[first]), recent.size))
+    return tuple(findings)
 
 
 def _finding(

@@ -34,19 +34,19 @@ def reported(
     for record in session.findings[:count]:
         if record["space"]:
             pairs = kernel.module.device.shadow.pairs
-            found = global_race(kernel, (grid, block), record, variant, packed, pairs)
+            findings = global_race(kernel, (grid, block), record, variant, packed, pairs)
         else:
-            found = _finding(kernel, block, record, variant, packed, cluster)
-        other = found.other.line if found.other else None
-        first = seen.setdefault((found.kind, found.line, other, within_warp(found, block)), found)
+            findings = _finding(kernel, block, record, variant, packed, cluster)
+        other = findings.other.line if findings.other else None
+        first = seen.setdefault((findings.kind, findings.line, other, within_warp(findings, block)), findings)
         there = _place(variant, int(record["other_site"]))
-        if first is found and found.kind == "uninitialised_read" and stored_nothing(record, there):
-            later.append(found)
+        if first is findings and findings.kind == "uninitialised_read" and stored_nothing(record, there):
+            later.append(findings)
     return explained(tuple(seen.values()), block, later)
 
 
 def explained(
-    found: tuple[KernelFinding, ...], block: Dim3, later: Sequence[KernelFinding] = ()
+    findings: tuple[KernelFinding, ...], block: Dim3, later: Sequence[KernelFinding] = ()
 ) -> tuple[KernelFinding, ...]:
     """The causes, the widest first.
 
@@ -54,11 +54,11 @@ def explained(
     `later` use of a value that was read so. A barrier of the block also brings the lanes of a warp together: where
     warps race, races of lanes on the same lines are no cause of their own, or will be seen once that is mended.
     """
-    early = [f for f in found if f.kind in ("race", "unwaited_copy")]
+    early = [f for f in findings if f.kind in ("race", "unwaited_copy")]
     lines = {f.line for f in early} | {f.other.line for f in early if f.other}
-    warps = {line for f in found if f.kind == "race" and not within_warp(f, block) for line in _lines_of(f)}
+    warps = {line for f in findings if f.kind == "race" and not within_warp(f, block) for line in _lines_of(f)}
     causes = [
-        f for f in found
+        f for f in findings
         if not (f.kind == "uninitialised_read" and (f.line in lines or (early and f in later)))
         and not (within_warp(f, block) and _lines_of(f) & warps)
     ]  # fmt: skip
@@ -66,25 +66,25 @@ def explained(
     return tuple(causes)
 
 
-def beside(stopped: Sequence[KernelFinding], found: tuple[KernelFinding, ...]) -> tuple[KernelFinding, ...]:
+def beside(stopped: Sequence[KernelFinding], findings: tuple[KernelFinding, ...]) -> tuple[KernelFinding, ...]:
     """Those that are no consequence of what stopped the launch: an access that goes out of bounds has gone over places
     of other threads before, and a race of its line with itself says only that.
     """
     outside = {(f.file, f.line) for f in stopped if f.kind == "out_of_bounds"}
-    return tuple(f for f in found if f.kind != "race" or not _lines_of(f) <= outside)
+    return tuple(f for f in findings if f.kind != "race" or not _lines_of(f) <= outside)
 
 
-def within_warp(found: KernelFinding, block: Dim3) -> bool:
+def within_warp(finding: KernelFinding, block: Dim3) -> bool:
     """Whether it is a race between lanes of one warp."""
-    other = found.other
-    if found.kind != "race" or other is None or other.thread is None or found.thread is None:
+    other = finding.other
+    if finding.kind != "race" or other is None or other.thread is None or finding.thread is None:
         return False
-    return found.block == other.block and warp_of(block, found.thread) == warp_of(block, other.thread)
+    return finding.block == other.block and warp_of(block, finding.thread) == warp_of(block, other.thread)
 
 
-def _lines_of(found: KernelFinding) -> frozenset[Any]:
-    other = found.other
-    return frozenset((each.file, each.line) for each in (found, other) if each is not None)
+def _lines_of(finding: KernelFinding) -> frozenset[Any]:
+    other = finding.other
+    return frozenset((one.file, one.line) for one in (finding, other) if one is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,24 +250,24 @@ def _place(variant: Variant, site: int) -> KernelSite | None:
     return variant.tables.sites[site] if 0 <= site < len(variant.tables.sites) else None
 
 
-def _verb(place: KernelSite | None) -> str:
-    if place is None:
+def _verb(site: KernelSite | None) -> str:
+    if site is None:
         return "read"
-    spaces = [word for word in place.name.replace("::", ".").split(".") if word in ("shared", "global")]
-    copies_in = place.name.startswith("cp.") and spaces[:1] == ["shared"]
-    return "write" if place.name.startswith(("st", "wmma.store")) or copies_in else "read"
+    spaces = [word for word in site.name.replace("::", ".").split(".") if word in ("shared", "global")]
+    copies_in = site.name.startswith("cp.") and spaces[:1] == ["shared"]
+    return "write" if site.name.startswith(("st", "wmma.store")) or copies_in else "read"
 
 
-def _does(place: KernelSite | None) -> str:
-    return "changes atomically" if _atomic(place) else f"{_verb(place)}s"
+def _does(site: KernelSite | None) -> str:
+    return "changes atomically" if _atomic(site) else f"{_verb(site)}s"
 
 
-def _did(place: KernelSite | None) -> str:
-    return "changed atomically" if _atomic(place) else "wrote" if _verb(place) == "write" else "read"
+def _did(site: KernelSite | None) -> str:
+    return "changed atomically" if _atomic(site) else "wrote" if _verb(site) == "write" else "read"
 
 
-def _atomic(place: KernelSite | None) -> bool:
-    return place is not None and place.name.partition(".")[0] in ("atom", "red")
+def _atomic(site: KernelSite | None) -> bool:
+    return site is not None and site.name.partition(".")[0] in ("atom", "red")
 
 
 _GLOBAL_ONLY = frozenset({"non_coherent_read"})

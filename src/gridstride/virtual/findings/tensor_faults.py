@@ -14,7 +14,7 @@ _BEYOND_LIMITS = 0xFF
 
 def unfit(record: Any) -> str:
     """No map, or one of other dimensions or of another mode."""
-    wanted, have = int(record["fault_address"]), int(record["fault_size"])
+    expected, have = int(record["fault_address"]), int(record["fault_size"])
     if not have:
         return (
             "no tensor map at the address given: gs.tensor_map(array, box) makes one, a `const __grid_constant__` "
@@ -25,9 +25,9 @@ def unfit(record: Any) -> str:
             "a tensor map with a field that no map can have: boxes have 1 to 256 elements an axis (1024 pixels of "
             "im2col), rows that the swizzle holds, a swizzle of 32, 64 or 128 bytes, an interleave of 16 or 32"
         )
-    if wanted % _COLUMNS != have % _COLUMNS:
-        return f"a copy of a {wanted % _COLUMNS}-dimensional box with a tensor map of {have % _COLUMNS} dimensions"
-    modes = ["an im2col copy" if kind >= _COLUMNS else "a tiled copy" for kind in (wanted, have)]
+    if expected % _COLUMNS != have % _COLUMNS:
+        return f"a copy of a {expected % _COLUMNS}-dimensional box with a tensor map of {have % _COLUMNS} dimensions"
+    modes = ["an im2col copy" if kind >= _COLUMNS else "a tiled copy" for kind in (expected, have)]
     return f"{modes[0]} with a tensor map for {modes[1]}: gs.tensor_map makes one for im2col where im2col= is given"
 
 

@@ -44,13 +44,13 @@ def _space(record: Any, there: KernelSite | None) -> int:
 
 
 def uninitialised(
-    kernel: Kernel, place: KernelSite | None, space: int, address: int, packed: bytes, used: int | None = None
+    kernel: Kernel, site: KernelSite | None, space: int, address: int, packed: bytes, used: int | None = None
 ) -> str:  # fmt: skip
     """`space` is where the address is; shared and local ones are offsets. `used`: the line that needs the value."""
     if space == REGISTER:
         return "uses a register that this path through the kernel never wrote: it holds any value"
-    does = "updates" if place is not None and place.name.startswith(("atom", "red")) else "reads"
-    line = place.line if place is not None else None
+    does = "updates" if site is not None and site.name.startswith(("atom", "red")) else "reads"
+    line = site.line if site is not None else None
     then = f" (line {used} needs the value)" if used not in (None, line) else ""
     return f"{does} {_what(kernel, space, address, packed)}{then}"
 
@@ -117,9 +117,9 @@ def member_mask(lane: int, mask: int, missing: int, called: int = 0) -> str:
 
 def name_of(kernel: Kernel, packed: bytes, start: int, size: int) -> str | None:
     """What the kernel calls an allocation: the parameter that points into it; None without one."""
-    for index, each in enumerate(kernel.parameters):
-        value = int.from_bytes(packed[each.offset : each.offset + 8], "little")
-        if each.size == 8 and start <= value < start + max(size, 1):
+    for index, parameter in enumerate(kernel.parameters):
+        value = int.from_bytes(packed[parameter.offset : parameter.offset + 8], "little")
+        if parameter.size == 8 and start <= value < start + max(size, 1):
             return kernel.labels[index] if index < len(kernel.labels) else f"parameter {index + 1}"
     variable = variable_at(kernel, start)
     return variable.name if variable is not None else None

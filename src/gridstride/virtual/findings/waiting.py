@@ -27,10 +27,10 @@ def barriers(session: Session, ctaid: list[int]) -> str:
     for blocks in session.blocks:
         for block in blocks[(blocks["ctaid"] == ctaid).all(axis=1) & (blocks["active"] != 0)]:
             for number in range(BARRIERS):
-                come, wanted = int(block["arrived"][number]), int(block["expected"][number]) or int(block["threads"])
+                come, expected = int(block["arrived"][number]), int(block["expected"][number]) or int(block["threads"])
                 if come:
                     # With a thread count, warps count whole.
-                    parts.append(f"barrier {number} has {come} of {wanted} threads")
+                    parts.append(f"barrier {number} has {come} of {expected} threads")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
@@ -79,32 +79,35 @@ def waiting_for(warps: Any, session: Session, tables: Tables, device: Device) ->
 def described(warp: Any, session: Session, tables: Tables, device: Device) -> str:
     """In words, from the record of a warp."""
     site, address = int(warp["polled_site"]), int(warp["polled"])
-    place = tables.sites[site] if site < len(tables.sites) else None
+    kernel_site = tables.sites[site] if site < len(tables.sites) else None
     offset = address - int(warp["shared"])
     shared = 0 <= offset < max(1, int(session.launch["shared_size"][0]))
     where = f"offset {offset} of shared memory" if shared else f"address {address:#x}"
-    if place is None or not (shared or device.arena.holds(address, 8 if place.name.startswith("mbarrier") else 1)):
+    if kernel_site is None or not (
+        shared or device.arena.holds(address, 8 if kernel_site.name.startswith("mbarrier") else 1)
+    ):
         return ""
-    if place.name.startswith("mbarrier"):
-        return _mbarrier(place, int.from_bytes(ctypes.string_at(address, 8), "little"), where)
-    size = place.bytes if place.bytes in (1, 2, 4, 8) else 4
+    if kernel_site.name.startswith("mbarrier"):
+        return _mbarrier(kernel_site, int.from_bytes(ctypes.string_at(address, 8), "little"), where)
+    size = kernel_site.bytes if kernel_site.bytes in (1, 2, 4, 8) else 4
     value = int.from_bytes(ctypes.string_at(address, size), "little")
-    return f"; line {place.line} asks for the {size} bytes at {where} again and again, which hold {value} ({value:#x})"
+    polled = f"the {size} bytes at {where}"
+    return f"; line {kernel_site.line} asks for {polled} again and again, which hold {value} ({value:#x})"
 
 
-def outside_a_cooperative_grid(found: KernelFinding, module: Module) -> KernelFinding:
+def outside_a_cooperative_grid(finding: KernelFinding, module: Module) -> KernelFinding:
     """A trap of a launch that is not cooperative, where the module asks for a cooperative grid's workspace."""
     operands = (o for f in module.functions.values() for i in f.instructions for o in i.operands)
     if not any(isinstance(o, Special) and o.name.startswith("envreg") for o in operands):
-        return found
+        return finding
     message = (
         "the blocks of this grid cannot wait for each other: grid.sync() needs a cooperative launch, "
         "`// cooperative: yes` at the top of a kernel's file, or kernel.launch(…, cooperative=True)"
     )
-    return replace(found, message=message)
+    return replace(finding, message=message)
 
 
-def _mbarrier(place: KernelSite, word: int, where: str) -> str:
+def _mbarrier(site: KernelSite, word: int, where: str) -> str:
     if word & 3 * TAG != TAG:
         return ""
     missing, bytes_ = word >> 20 & COUNT_MASK, word >> 40 & (1 << 21) - 1
@@ -112,4 +115,4 @@ def _mbarrier(place: KernelSite, word: int, where: str) -> str:
     parts = [f"{missing} of {word & COUNT_MASK} arrivals"] if missing else []
     parts += [f"{bytes_} bytes"] if bytes_ else []
     lacks = " and ".join(parts) or "nothing"
-    return f"; the mbarrier at {where}, waited for in line {place.line}, is in phase {word >> 63} and lacks {lacks}"
+    return f"; the mbarrier at {where}, waited for in line {site.line}, is in phase {word >> 63} and lacks {lacks}"

@@ -281,11 +281,11 @@ class IrModule:
         name = ".".join((name, *map(suffix, types)))
         if name not in self.results:
             b = self.builder()
-            given = [Value(f"%x{n}", type_, b) for n, type_ in enumerate(types)]
-            result = compute(b, *given)
+            parameters = [Value(f"%x{n}", type_, b) for n, type_ in enumerate(types)]
+            result = compute(b, *parameters)
             b.ret(result)
             self.results[name] = result.type
-            self.add(name, f"{result.type} @{name}({', '.join(map(repr, given))})", b, internal=True)
+            self.add(name, f"{result.type} @{name}({', '.join(map(repr, parameters))})", b, internal=True)
         return name, self.results[name]
 
     def add(

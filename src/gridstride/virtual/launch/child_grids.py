@@ -86,9 +86,9 @@ class ChildGrids:
     def _ended(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> Grid:
         operations = self.queue.operations()
         ordered = [o for o in operations if not o.tail] + [o for o in operations if o.tail]
-        ended = Grid(kernel, shape, tables, ordered)
-        self._report(ended)
-        return ended
+        grid = Grid(kernel, shape, tables, ordered)
+        self._report(grid)
+        return grid
 
     def _child(self, parent: Grid, operation: QueuedOperation, outstanding: int) -> Grid:
         left = self.deadline - time.monotonic()
@@ -106,8 +106,8 @@ class ChildGrids:
                 tables = kernel.run_child(operation.shape, packed, left)
         except KernelFault as fault:
             shared = (_shared_limit(f, kernel.title, self.limit) for f in fault.findings)
-            found = tuple(_with_launcher(f, parent, operation.thread) for f in shared)
-            raise KernelFault(found, fault.source) from None
+            findings = tuple(_with_launcher(f, parent, operation.thread) for f in shared)
+            raise KernelFault(findings, fault.source) from None
         child = self._ended(kernel, operation.shape, tables)
         child.runs = runs
         return child
@@ -125,24 +125,24 @@ class ChildGrids:
         from gridstride.virtual.observe.run import observe_one
 
         seen = observe_one(kernel, operation.shape, packed, limit=left)
-        found = tuple(_with_launcher(f, parent, operation.thread) for f in seen.run.findings)
-        parent.runs.append(replace(seen.run, findings=found, children=runs))
-        self.findings += found
+        findings = tuple(_with_launcher(f, parent, operation.thread) for f in seen.run.findings)
+        parent.runs.append(replace(seen.run, findings=findings, children=runs))
+        self.findings += findings
         if seen.stopped:
             raise Stopped
         return seen.tables
 
     # -- errors that nobody asked for ---------------------------------------------------------------------------------
-    def _report(self, ended: Grid) -> None:
+    def _report(self, child: Grid) -> None:
         failures, total = self.queue.failures()
         ignored = [f for f in failures if not f.seen]
         if not ignored:
             return
-        found = _failed(ended, ignored[0], len(ignored) + total - len(failures))
+        failure = _failed(child, ignored[0], len(ignored) + total - len(failures))
         if self.observed:
-            self.findings.append(found)
+            self.findings.append(failure)
         else:
-            warnings.warn(str(found), RuntimeWarning, stacklevel=2)
+            warnings.warn(str(failure), RuntimeWarning, stacklevel=2)
 
 
 class Stopped(Exception):
@@ -171,8 +171,8 @@ def _move(parent: Grid, operation: QueuedOperation) -> None:
     device.heap.written(operation.target, size)
 
 
-def _fault(found: KernelFinding, parent: Grid) -> KernelFault:
-    return KernelFault((found,), parent.kernel.module.source_of((found,)))
+def _fault(finding: KernelFinding, parent: Grid) -> KernelFault:
+    return KernelFault((finding,), parent.kernel.module.source_of((finding,)))
 
 
 def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int | None = None) -> KernelFinding:
@@ -185,12 +185,12 @@ def _too_long(parent: Grid, operation: QueuedOperation, title: str, limit: float
     return _finding("timeout", _out_of_time(f"{title} was to start next", limit), parent, operation.thread)
 
 
-def _shared_limit(found: KernelFinding, title: str, limit: float) -> KernelFinding:
+def _shared_limit(finding: KernelFinding, title: str, limit: float) -> KernelFinding:
     """A child's timeout: what it had left need not be what it needs, and there need be no loop in it."""
-    if found.kind != "timeout":
-        return found
-    _, _, waits = found.message.partition("gives it longer)")
-    return replace(found, message=_out_of_time(f"{title} was running", limit) + waits)
+    if finding.kind != "timeout":
+        return finding
+    _, _, waits = finding.message.partition("gives it longer)")
+    return replace(finding, message=_out_of_time(f"{title} was running", limit) + waits)
 
 
 def _out_of_time(state: str, limit: float) -> str:
@@ -200,12 +200,12 @@ def _out_of_time(state: str, limit: float) -> str:
     )
 
 
-def _with_launcher(found: KernelFinding, parent: Grid, thread: Thread) -> KernelFinding:
+def _with_launcher(finding: KernelFinding, parent: Grid, thread: Thread) -> KernelFinding:
     file, line = parent.place(thread)
     block, who = parent.who(thread)
     at = f" in {file}:{line}" if line else ""
     return replace(
-        found, message=f"{found.message} (launched by {parent.kernel.title}{at}, block {block}, thread {who})"
+        finding, message=f"{finding.message} (launched by {parent.kernel.title}{at}, block {block}, thread {who})"
     )
 
 
@@ -220,8 +220,8 @@ _WHY = {
 }
 
 
-def _failed(ended: Grid, failure: Failure, count: int) -> KernelFinding:
-    names = [k.title for k in ended.kernel.module.kernels.values() if k.number == _number(failure.function)]
+def _failed(grid: Grid, failure: Failure, count: int) -> KernelFinding:
+    names = [k.title for k in grid.kernel.module.kernels.values() if k.number == _number(failure.function)]
     what = f"the launch of {names[0]}" if names else "a call of the device runtime"
     why = _WHY.get(failure.code)
     more = f"; {count - 1} more like it" if count > 1 else ""
@@ -229,7 +229,7 @@ def _failed(ended: Grid, failure: Failure, count: int) -> KernelFinding:
         f"{what} failed with {failure.name} ({failure.text}), and the thread did not ask cudaGetLastError"
         f"{f': {why}' if why else ''}{more}"
     )
-    return _finding("failed_launch", message, ended, failure.thread)
+    return _finding("failed_launch", message, grid, failure.thread)
 
 
 def _number(function: int) -> int:

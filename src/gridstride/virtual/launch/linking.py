@@ -50,9 +50,9 @@ def check_target(ptx: str, chip: DeviceProperties) -> None:
     match = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", ptx, re.MULTILINE)
     if match is None:
         return  # the parser says what is missing
-    wanted = divmod(int(match[1]), 10)
+    version = divmod(int(match[1]), 10)
     own = chip.compute_capability
-    if wanted > own or (match[2] == "a" and wanted != own):
+    if version > own or (match[2] == "a" and version != own):
         raise UnsupportedTarget(
             f"the PTX is for sm_{match[1]}{match[2]}, {chip.name} has {chip.arch}: compile it for {chip.arch}, or take "
             "another chip with gs.VirtualGPU(…)"

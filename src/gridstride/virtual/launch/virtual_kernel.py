@@ -168,8 +168,10 @@ class VirtualKernel:
         `observed`: which blocks are; None on the fast build.
         """
         if self._exact and shape.block != self._exact:
-            asked, given = (" x ".join(map(str, each)) for each in (self._exact, shape.block))
-            raise LaunchError(f"{self.title}: the kernel takes blocks of {asked} threads (.reqntid), block is {given}")
+            required, actual = (" x ".join(map(str, extents)) for extents in (self._exact, shape.block))
+            raise LaunchError(
+                f"{self.title}: the kernel takes blocks of {required} threads (.reqntid), block is {actual}"
+            )
         self._check_parameters()
         device, tables = self.module.device, variant.tables
         total, threads = shape.blocks, shape.threads
@@ -282,12 +284,12 @@ class VirtualKernel:
         if int(session.launch["fault_kind"][0]) == FAULT["interrupted"]:
             raise KeyboardInterrupt
         device = self.module.device
-        found = fault_messages.finding(self.title, block, session, variant.tables, device)
+        finding = fault_messages.finding(self.title, block, session, variant.tables, device)
         packed, site = session.params.tobytes()[session.params_skip :], int(session.launch["fault_site"][0])
-        found = of_another_gpu(self, after_free(self, found, packed))
+        finding = of_another_gpu(self, after_free(self, finding, packed))
         sites = variant.tables.sites
-        found = out_of_array(self, found, sites[site] if site < len(sites) else None, packed)
-        found = polled_in_array(self, found, packed)
-        if found.kind == "trap" and not session.launch["envreg"].any():
-            found = outside_a_cooperative_grid(found, self.module.parsed)
-        raise KernelFault((found,), self.module.source_of((found,)))
+        finding = out_of_array(self, finding, sites[site] if site < len(sites) else None, packed)
+        finding = polled_in_array(self, finding, packed)
+        if finding.kind == "trap" and not session.launch["envreg"].any():
+            finding = outside_a_cooperative_grid(finding, self.module.parsed)
+        raise KernelFault((finding,), self.module.source_of((finding,)))

@@ -67,7 +67,7 @@ class VirtualModule:
 
     def variables(self) -> list[tuple[int, int]]:
         """Address and bytes of each variable that is this module's own."""
-        return [place for name, place in self._addresses.items() if name not in self._shared]
+        return [address for name, address in self._addresses.items() if name not in self._shared]
 
     def variable_names(self) -> tuple[str, ...]:
         """Its variables, those included that lie where another module's do."""

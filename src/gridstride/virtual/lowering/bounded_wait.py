@@ -9,11 +9,11 @@ from gridstride.virtual.lowering.function import Lowering
 
 def innermost_wait(cx: Lowering) -> tuple[int, int] | None:
     """The header and the last block of the waiting loop that an instruction is in, with none further in."""
-    around = [(z, a) for a, z in cx.code.spin_edges if z <= cx.block <= a]
-    if not around:
+    loops = [(z, a) for a, z in cx.code.spin_edges if z <= cx.block <= a]
+    if not loops:
         return None
-    start = max(z for z, _ in around)
-    return start, max(a for z, a in around if z == start)
+    start = max(z for z, _ in loops)
+    return start, max(a for z, a in loops if z == start)
 
 
 def in_bounded_wait(cx: Lowering) -> bool:
@@ -24,8 +24,8 @@ def in_bounded_wait(cx: Lowering) -> bool:
 
 def patient(cx: Lowering, rounds: int) -> Value:
     """An i1: nobody else gets a turn for now; takes so many rounds from what is left of the launch's patience."""
-    b, place = cx.b, cx.b.offset(cx.field("launch"), LAUNCH.offset["patience_left"])
-    left = b.load("i64", place)
+    b, patience = cx.b, cx.b.offset(cx.field("launch"), LAUNCH.offset["patience_left"])
+    left = b.load("i64", patience)
     on = b.compare("sgt", left, constant("i64", 0))
-    b.store(b.select(on, b.op("sub", left, constant("i64", rounds)), left), place)
+    b.store(b.select(on, b.op("sub", left, constant("i64", rounds)), left), patience)
     return on

@@ -145,10 +145,13 @@ def _check(cx: Lowering, ins: Instruction, returned: Arguments, target: Operand,
         callee = cx.function.prototypes.get(ins.operands[3].name)
     if callee is None:
         return
-    for what, items, wanted in (("argument", passed.items, callee.params), ("result", returned.items, callee.returns)):
-        if len(items) != len(wanted):
-            raise cx.unsupported(f"a call with {len(items)} {what}s of a function that has {len(wanted)}")
-        for number, (item, variable) in enumerate(zip(items, wanted, strict=True), 1):
+    for what, items, parameters in (
+        ("argument", passed.items, callee.params),
+        ("result", returned.items, callee.returns),
+    ):
+        if len(items) != len(parameters):
+            raise cx.unsupported(f"a call with {len(items)} {what}s of a function that has {len(parameters)}")
+        for number, (item, variable) in enumerate(zip(items, parameters, strict=True), 1):
             size = _size(cx, item)
             if _rows(size) < _rows(variable.size):
                 raise cx.unsupported(f"{what} {number} of {size} bytes where the function has {variable.size}")
@@ -244,8 +247,8 @@ def _alike(function: Function, prototype: Prototype | None) -> bool:
         return True
     pairs = ((function.params, prototype.params), (function.returns, prototype.returns))
     return all(
-        len(own) == len(said) and all(_rows(v.size) <= _rows(w.size) for v, w in zip(own, said, strict=True))
-        for own, said in pairs
+        len(own) == len(theirs) and all(_rows(v.size) <= _rows(w.size) for v, w in zip(own, theirs, strict=True))
+        for own, theirs in pairs
     )
 
 

@@ -212,21 +212,21 @@ class Flow:
         site = constant("i32", number)
         cx.program.observer.guarded(cx)
         cx.program.observer.barrier(cx, index, number, self.pending.slots, self.pending.gates)
-        together = not self.facts.frontier[index]
+        converged = not self.facts.frontier[index]
         passed: Value | None = None
         if cluster:
-            if not together:
+            if not converged:
                 passed = b.call("i32", "gs_cluster_passed", cx.warp, cx.current_mask())
             phase = b.call("i64", "gs_cluster_token", cx.warp, site, cx.current_mask())
-            if together:
+            if converged:
                 b.call("void", "gs_wait", cx.warp, phase)
-        elif together and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
+        elif converged and (which.name, count.name) == ("0", "0") and "vote" not in last.modifiers:
             b.call("void", "gs_sync", cx.warp, cx.current_mask(), site)
         else:
             phase = b.call("i64", "gs_arrive", cx.warp, which, count, cx.current_mask(), vote, site)
-            if together:
+            if converged:
                 b.call("void", "gs_wait", cx.warp, phase)
-        if together:
+        if converged:
             cx.registers.flush(self._live_after(index))
             self.pending.uniform(index, self.code.successors[index])
             return

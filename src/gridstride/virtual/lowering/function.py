@@ -72,8 +72,8 @@ class Lowering:
         guard = self.guard()
         if guard is None:
             return self.current_mask()
-        taken = self.mask_of(guard)
-        return taken if self.mask is None else self.b.op("and", self.mask, taken)
+        mask = self.mask_of(guard)
+        return mask if self.mask is None else self.b.op("and", self.mask, mask)
 
     def always(self) -> bool:
         """True where every lane certainly executes the current instruction."""

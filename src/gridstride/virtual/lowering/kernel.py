@@ -132,11 +132,11 @@ def _remembered(of: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instr
     alive: list[Instruction] = []  # so that an id stays theirs
 
     def remembered(ins: Instruction) -> tuple[str, ...]:
-        found = known.get(id(ins))
-        if found is None:
-            found = known[id(ins)] = of(ins)
+        result = known.get(id(ins))
+        if result is None:
+            result = known[id(ins)] = of(ins)
             alive.append(ins)
-        return found
+        return result
 
     return remembered
 
@@ -188,8 +188,8 @@ def _watch_stack(cx: Lowering, end: Value) -> None:
         cx.ins = next(iter(cx.code.blocks[0]), None) or next(i for block in cx.code.blocks for i in block)
         lane = b.call("i32", "llvm.cttz.i32", Value("%mask", "i32"), constant("i1", False))
         site, kind = constant("i32", program.site(cx)), constant("i32", FAULT["stack_overflow"])
-        taken = b.resize(b.op("sub", end, constant("i32", own)), "i64")
-        b.call("void", "gs_report", cx.warp, kind, site, lane, site, constant("i32", 0), taken)
+        used = b.resize(b.op("sub", end, constant("i32", own)), "i64")
+        b.call("void", "gs_report", cx.warp, kind, site, lane, site, constant("i32", 0), used)
 
 
 def _check_stack(cx: Lowering) -> None:

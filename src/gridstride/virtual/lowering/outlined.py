@@ -125,18 +125,22 @@ def _define(cx: Lowering, shared: AccessForm, name: str) -> None:
             _fast(cx, shared, groups, values)
         b.start(slow)
         through = shared.through_memory
-        given = b.call("void" if through else shared.result, careful, *taken)
+        result = b.call("void" if through else shared.result, careful, *taken)
         if through:
             _give(b, shared, _buffered(b, access, taken[-1]))
         else:
-            b.ret(given if given.name else None)
+            b.ret(result if result.name else None)
     _define_careful(cx, shared, careful)
 
 
-def _received(shared: AccessForm, taken: Sequence[Value]) -> tuple[Value, Affine, list[Value]]:
+def _received(shared: AccessForm, parameters: Sequence[Value]) -> tuple[Value, Affine, list[Value]]:
     """Of the parameters: the lanes, the address, the values of a store."""
     end = 3 + len(shared.shape.widths())
-    return taken[2], shared.shape.rebuild(list(taken[3:end])), list(taken[end : end + len(shared.values)])
+    return (
+        parameters[2],
+        shared.shape.rebuild(list(parameters[3:end])),
+        list(parameters[end : end + len(shared.values)]),
+    )
 
 
 def _fast(cx: Lowering, shared: AccessForm, groups: list[Group], values: list[Value]) -> None:
@@ -176,17 +180,17 @@ def _define_careful(cx: Lowering, shared: AccessForm, name: str) -> None:
     """Lane by lane with exact bounds: remembers the allocation for the site, or faults."""
     access, through = shared.access, shared.through_memory
     result = "void" if through else shared.result
-    with cx.program.ir.function(result, name, *shared.parameters, cold=True, internal=True) as (b, taken):
-        mask, form, values = _received(shared, taken)
+    with cx.program.ir.function(result, name, *shared.parameters, cold=True, internal=True) as (b, parameters):
+        mask, form, values = _received(shared, parameters)
         where = b.alloca(wide("i64"), align=64)
-        out = taken[-1] if through else b.alloca(f"[{access.bytes * LANES} x i8]", align=64)
+        out = parameters[-1] if through else b.alloca(f"[{access.bytes * LANES} x i8]", align=64)
         with cx.within(b, mask, {}):
             b.store(b.resize(spread(cx.b, form), "i64"), where)
         for j, value in enumerate(values):
             b.store(b.splat(value), b.offset(out, access.size * LANES * j), align=access.size)
         sizes = constant("i32", access.size), constant("i32", access.count)
         space = constant("i32", int(access.space == "shared"))
-        b.call("void", "gs_store" if values else "gs_load", *taken[:3], where, out, *sizes, space)
+        b.call("void", "gs_store" if values else "gs_load", *parameters[:3], where, out, *sizes, space)
         if values or through:
             return
         loaded = _buffered(b, access, out)

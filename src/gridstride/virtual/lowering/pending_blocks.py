@@ -272,8 +272,8 @@ class PendingBlocks:
     def _is_every_lane(self, mask: Operand) -> bool:
         if not isinstance(mask, Register):
             return mask == _EVERY_LANE
-        made = [ins for block in self.code.blocks for ins in block if ins.operands and ins.operands[0] == mask]
-        return [ins.opcode for ins in made] == ["mov"] and made[0].operands[1] == _EVERY_LANE
+        writers = [ins for block in self.code.blocks for ins in block if ins.operands and ins.operands[0] == mask]
+        return [ins.opcode for ins in writers] == ["mov"] and writers[0].operands[1] == _EVERY_LANE
 
     # -- barriers -----------------------------------------------------------------------------------------------------
     def hold(self, target: int, phase: Value, passed: Value | None) -> None:

@@ -110,8 +110,8 @@ class Program:
     def site_of(self, cx: Lowering, ins: Instruction, access: Access | None = None) -> int:
         """A new number for another instruction of the function."""
         space, size = (access.space, access.bytes) if access else ("", 0)
-        place, called = self.source.of(cx.function, ins), self.source.caller(ins.loc)
-        self.sites.append(Site(cx.function.name, ins.name, ins.ptx_line, place, space, size, size, called))
+        site, called = self.source.of(cx.function, ins), self.source.caller(ins.loc)
+        self.sites.append(Site(cx.function.name, ins.name, ins.ptx_line, site, space, size, size, called))
         return len(self.sites) - 1
 
     def site_of_loop(self, cx: Lowering, index: int) -> int:
@@ -131,15 +131,15 @@ class Program:
 
     # -- errors -------------------------------------------------------------------------------------------------------
     def unsupported(self, function: Function, ins: Instruction, what: str) -> UnsupportedInstruction:
-        place = self.source.in_own_file(ins.loc)
-        where = f"{place[0]}:{place[1]}: " if place else ""
+        location = self.source.in_own_file(ins.loc)
+        where = f"{location[0]}:{location[1]}: " if location else ""
         which = f"`{ins.name}`, PTX line {ins.ptx_line}, in {source_name(function.name)}"
         return UnsupportedInstruction(
             f"{where}the virtual GPU does not have {what} ({which})",
             opcode=ins.opcode,
             ptx_line=ins.ptx_line,
-            file=place[0] if place else None,
-            line=place[1] if place else None,
+            file=location[0] if location else None,
+            line=location[1] if location else None,
         )
 
     # -- addresses ----------------------------------------------------------------------------------------------------

@@ -70,14 +70,14 @@ def _wanted(cx: Lowering, ins: Instruction, count: int, left: Value) -> list[tup
         name = cx.program.module.aliases.get(target.name, target.name)
         return [(cx.program.module.functions[name], cx.current_mask())]
     pointers, number = pointer_number(cx, target)
-    found, rest = [], cx.current_mask()
+    callees, rest = [], cx.current_mask()
     for function in cx.program.callable_with(count):
         wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
         mask = b.op("and", b.bitcast(wants, "i32"), rest)
         rest = b.op("xor", rest, mask)
-        found.append((function, mask))
+        callees.append((function, mask))
     invalid_pointer(cx, pointers, rest)
-    return found
+    return callees
 
 
 def _spawn(
@@ -92,5 +92,5 @@ def _spawn(
         b.put(call, SPLIT, name, slot)
     number = cx.program.numbers[function.name]
     b.emit(f"store ptr @group{number}, ptr {b.field(call, SPLIT, 'entry').name}")
-    for n, each in enumerate(areas):
-        b.put(call, SPLIT, "areas", each, n)
+    for n, result_area in enumerate(areas):
+        b.put(call, SPLIT, "areas", result_area, n)

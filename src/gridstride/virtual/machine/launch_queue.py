@@ -212,14 +212,14 @@ def _attributes(chip: DeviceProperties) -> Array:
 
 def _error_texts(device: Device) -> tuple[int, Array]:
     """Where the names and texts of errors lie in device memory: its address, and a table of addresses by code."""
-    text, at, places = bytearray(), {}, np.zeros(2 * _NAMES, np.uint64)
+    text, at, offsets = bytearray(), {}, np.zeros(2 * _NAMES, np.uint64)
     for part in range(2):
         for code in range(_NAMES):
             words = ERRORS.get(code, _UNKNOWN)[part]
             if words not in at:
                 at[words] = len(text)
                 text += words.encode() + b"\0"
-            places[part * _NAMES + code] = at[words]
+            offsets[part * _NAMES + code] = at[words]
     address = device.allocate(len(text))
     device.copy_in(address, np.frombuffer(bytes(text), np.uint8))
-    return address, places + np.uint64(address)
+    return address, offsets + np.uint64(address)

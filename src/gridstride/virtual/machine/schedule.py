@@ -117,6 +117,6 @@ def fill(record: Any, schedule: Schedule, blocks: int, warps: int) -> None:
 
 def last_started(schedule: Schedule, blocks: int) -> int:
     """The block, or cluster, that starts when all others have."""
-    made = turns(schedule.blocks, blocks, seed=schedule.seed, what="blocks")
-    last = (made.step * (blocks - 1) + made.first) % blocks
-    return blocks - 1 - last if made.back else last
+    order = turns(schedule.blocks, blocks, seed=schedule.seed, what="blocks")
+    last = (order.step * (blocks - 1) + order.first) % blocks
+    return blocks - 1 - last if order.back else last

@@ -107,9 +107,9 @@ def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
     stored = cache.get(key)
     if stored is not None:
         return Summary.from_json(stored)
-    made = summarise(parsed())
-    cache.put(key, made.to_json())
-    return made
+    fresh = summarise(parsed())
+    cache.put(key, fresh.to_json())
+    return fresh
 
 
 def summarise(module: Module) -> Summary:
@@ -121,7 +121,7 @@ def summarise(module: Module) -> Summary:
 
 
 def _entry(module: Module, function: Function) -> Entry:
-    given = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
+    limits = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
     x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
     cluster = (x, y, z) if "reqnctapercluster" in function.directives else None
@@ -130,7 +130,7 @@ def _entry(module: Module, function: Function) -> Entry:
     number = list(module.functions).index(function.name)
     local = sum(v.size for v in function.variables.values() if v.space == "local")
     exact = (*function.directives.get("reqntid", ()), 1, 1)[:3] if "reqntid" in function.directives else ()
-    shared, most = shared_bytes(module, function), min(given, default=None)
+    shared, most = shared_bytes(module, function), min(limits, default=None)
     return Entry(function.name, layouts, shared, most, cluster, most_cluster, flags, number, local, exact)
 
 

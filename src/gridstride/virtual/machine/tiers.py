@@ -63,8 +63,8 @@ def settle() -> None:
 def fits(code: engine.MachineCode, frames: Mapping[str, int]) -> bool:
     """True where the functions' frames are no larger than what warps have stack for."""
     for name, limit in frames.items():
-        taken = frame_bytes(ctypes.string_at(code.address(name), PROLOGUE), platform.machine())
-        if taken > limit + (SPARE_STACK if name == "kernel" else 0):
+        used = frame_bytes(ctypes.string_at(code.address(name), PROLOGUE), platform.machine())
+        if used > limit + (SPARE_STACK if name == "kernel" else 0):
             return False
     return True
 

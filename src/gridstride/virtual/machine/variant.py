@@ -79,7 +79,7 @@ class Tables:
 
     def to_json(self) -> bytes:
         # Places as bare rows: a kernel has hundreds, and loading it should not spend its time on their field names.
-        return json.dumps({**asdict(self), "sites": [astuple(place) for place in self.sites]}).encode()
+        return json.dumps({**asdict(self), "sites": [astuple(site) for site in self.sites]}).encode()
 
     @staticmethod
     def from_json(text: bytes) -> Tables:

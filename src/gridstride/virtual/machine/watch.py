@@ -36,8 +36,10 @@ class Deadline:
 
     def passed(self, now: float) -> bool:
         """Whether the time is up at `now`."""
-        taken = now - self.start
-        return taken > self.limit and (self.spent is None or self.spent() > self.limit or taken > STARVED * self.limit)
+        elapsed = now - self.start
+        return elapsed > self.limit and (
+            self.spent is None or self.spent() > self.limit or elapsed > STARVED * self.limit
+        )
 
 
 def deadline(limit: float, threads: int) -> Deadline:

@@ -153,7 +153,7 @@ class Counters(LineCounters):
             setattr(grown, name, round(count * factor))
         grown.kinds = {name: round(count * factor) for name, count in self.kinds.items()}
         grown.tensor_types = {name: round(count * factor) for name, count in self.tensor_types.items()}
-        grown.chain = tuple(each * factor for each in self.chain)
+        grown.chain = tuple(value * factor for value in self.chain)
         both = self.read_bytes + self.written_bytes
         share = factor if moved is None or not both else moved / both
         grown.atomic_bytes = self.atomic_bytes

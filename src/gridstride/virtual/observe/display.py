@@ -36,14 +36,14 @@ def html(run: Run) -> str:
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
     findings = "".join(f"<li>{escaping.escape(finding)}</li>" for finding in _findings(run))
-    said = "<br>".join(
+    text = "<br>".join(
         map(
             escaping.escape,
             [_totals(run), _prediction(run), _occupancy(run), *_besides(run), *_heap(run), *_launched(run)],
         )
     )
     return (
-        f"<div><b>{escaping.escape(_title(run))}</b><br>{said}"
+        f"<div><b>{escaping.escape(_title(run))}</b><br>{text}"
         f"{f'<ul>{findings}</ul>' if findings else ''}"
         "<table style='font-family:ui-monospace,monospace;font-variant-numeric:tabular-nums;border-collapse:collapse'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -70,9 +70,9 @@ def _launched(run: Run) -> list[str]:
     below = list(run.descendants())
     if not below:
         return []
-    counts = Counter(each.kernel for each in below)
+    counts = Counter(child.kernel for child in below)
     named = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common(_BUSIEST))
-    total = short(sum(each.counters.instructions for each in below))
+    total = short(sum(child.counters.instructions for child in below))
     return [f"launched {len(below)} grids itself: {named}; {total} warp instructions"]
 
 
@@ -141,16 +141,16 @@ def _title(run: Run) -> str:
 
 
 def _dims(dims: Sequence[int]) -> str:
-    used = max((index for index, each in enumerate(dims) if each > 1), default=0) + 1
+    used = max((index for index, extent in enumerate(dims) if extent > 1), default=0) + 1
     return "×".join(str(dim) for dim in dims[:used])
 
 
 def _totals(run: Run) -> str:
     counters = run.counters
-    each = f" ({counters.sectors_per_request:.1f} per request)" if counters.global_requests else ""
+    per_request = f" ({counters.sectors_per_request:.1f} per request)" if counters.global_requests else ""
     parts = [
         f"{short(counters.instructions)} warp instructions",
-        f"{short(counters.global_sectors)} global sectors{each}",
+        f"{short(counters.global_sectors)} global sectors{per_request}",
         f"{short(counters.shared_wavefronts)} shared wavefronts",
         f"{short(counters.bank_conflicts)} bank conflicts",
     ]
@@ -179,7 +179,7 @@ def _occupancy(run: Run) -> str:
 def _besides(run: Run) -> list[str]:
     """What only some kernels do, in one line."""
     c = run.counters
-    said = [
+    sentences = [
         (c.divergent_branches, f"{short(c.divergent_branches)} of {short(c.branches)} branches divergent"),
         (c.atomics, f"{short(c.atomics)} atomics, {short(c.contended_lanes)} of them at an address of another lane"),
         (c.copy_requests, f"{short(c.copy_requests)} asynchronous copies"),
@@ -190,7 +190,7 @@ def _besides(run: Run) -> list[str]:
         (c.texture_requests, f"{short(c.texture_requests)} texture requests"),
         (c.special_functions, f"{short(c.special_functions)} special functions"),
     ]
-    shown = [text for count, text in said if count]
+    shown = [text for count, text in sentences if count]
     return [", ".join(shown)] if shown else []
 
 

@@ -75,10 +75,10 @@ def predict(counters: Counters, shape: GridShape, chip: Chip) -> Prediction:
     parts = {**busy, name: path, "latency": latency, "launch": launch}
     ordered = dict(sorted(parts.items(), key=lambda part: -part[1]))
     power = constants["sharpness"]
-    computing = max(busy[each] for each in _COMPUTING)
+    computing = max(busy[part] for part in _COMPUTING)
     memory = max(busy["L2"], busy["DRAM"])  # what the one gives the other takes
     apart = [computing, path, memory, latency, launch - start, busy["atomics"], busy["barriers"]]
-    ms = start + sum(each**power for each in apart) ** (1 / power)
+    ms = start + sum(time**power for time in apart) ** (1 / power)
     named = _named(ordered)
     return Prediction(ms, named, {named: ordered.pop(named), **ordered})
 

@@ -43,9 +43,9 @@ class Registers:
 @functools.cache
 def ptxas() -> Path | None:
     """The program; None where there is none."""
-    found = shutil.which("ptxas")
-    if found:
-        return Path(found)
+    path = shutil.which("ptxas")
+    if path:
+        return Path(path)
     return next((path for path in _installed() if path.is_file()), None)
 
 
@@ -58,9 +58,9 @@ def _installed() -> Iterator[Path]:
 
 def registers_of(ptx: str | None, digest: str, parsed: Callable[[], Module], entry: str, arch: str) -> Registers:
     """What the kernel `entry` of a text takes on `arch` ("sm_90"); estimated where there is no one text."""
-    said = _said(ptx, digest, arch).get(entry) if ptx is not None else None
-    if said is not None:
-        return said
+    registers = _said(ptx, digest, arch).get(entry) if ptx is not None else None
+    if registers is not None:
+        return registers
     return Registers(estimate(parsed().functions[entry]), estimated=True)
 
 
@@ -74,21 +74,21 @@ def _said(ptx: str, digest: str, arch: str) -> dict[str, Registers]:
     cache, key = shared_cache("registers"), f"{program}/{program.stat().st_mtime_ns}/{digest}/{target}"
     stored = cache.get(key)
     if stored is not None:
-        return {name: Registers(**each) for name, each in json.loads(stored).items()}
-    found = parse(_run(program, ptx, target))
-    cache.put(key, json.dumps({name: asdict(each) for name, each in found.items()}).encode())
-    return found
+        return {name: Registers(**fields) for name, fields in json.loads(stored).items()}
+    by_entry = parse(_run(program, ptx, target))
+    cache.put(key, json.dumps({name: asdict(registers) for name, registers in by_entry.items()}).encode())
+    return by_entry
 
 
 def _run(program: Path, ptx: str, arch: str) -> str:
     """What `ptxas -v` prints; a text of a later PTX version than it knows is given to it as one of its own."""
-    said, refused = _asked(program, ptx, arch)
+    output, refused = _asked(program, ptx, arch)
     older = _OLDER.search(refused)
     if older:
-        said, _ = _asked(
+        output, _ = _asked(
             program, re.sub(r"^(\s*\.version\s+)[\d.]+", rf"\g<1>{older[1]}", ptx, count=1, flags=re.M), arch
         )
-    return said
+    return output
 
 
 def _asked(program: Path, ptx: str, arch: str) -> tuple[str, str]:
@@ -106,14 +106,14 @@ def _asked(program: Path, ptx: str, arch: str) -> tuple[str, str]:
         return "", ""
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    said = done.stderr + done.stdout
-    return (said, "") if done.returncode == 0 else ("", said)
+    output = done.stderr + done.stdout
+    return (output, "") if done.returncode == 0 else ("", output)
 
 
-def parse(said: str) -> dict[str, Registers]:
+def parse(output: str) -> dict[str, Registers]:
     """The figures in what `ptxas -v` prints."""
-    spilled = {name: int(count) for name, count in _SPILLED.findall(said)}
-    return {name: Registers(int(count), False, spilled.get(name, 0)) for name, count in _USED.findall(said)}
+    spilled = {name: int(count) for name, count in _SPILLED.findall(output)}
+    return {name: Registers(int(count), False, spilled.get(name, 0)) for name, count in _USED.findall(output)}
 
 
 def estimate(function: Function) -> int:
@@ -132,9 +132,9 @@ def _words(ptx_type: str) -> int:
 
 
 def _allowed(function: Function) -> int:
-    given = function.directives.get("maxnreg")
+    limit = function.directives.get("maxnreg")
     threads = function.directives.get("reqntid") or function.directives.get("maxntid")
-    most = given[0] if given else _MOST
+    most = limit[0] if limit else _MOST
     if threads:
         blocks = (function.directives.get("minnctapersm") or (1,))[0]
         product = 1

@@ -74,10 +74,10 @@ class Run:
 
     def json(self) -> dict[str, Any]:
         """What the run counted and found, for a JSON file."""
-        found = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
+        findings = [{"kind": f.kind, "line": f.line, "message": f.message} for f in self.findings]
         return {"kernel": self.kernel, "chip": self.chip, "grid": list(self.grid), "block": list(self.block),
                 "shared": self.shared, "counters": self.counters.json(), "occupancy": self.occupancy.json(),
-                "predicted": self.predicted.json(), "findings": found, "stopped": self.stopped}  # fmt: skip
+                "predicted": self.predicted.json(), "findings": findings, "stopped": self.stopped}  # fmt: skip
 
     def __str__(self) -> str:
         from gridstride.virtual.observe.display import text
@@ -122,12 +122,12 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
     except KernelFault as fault:
         stopped = fault.findings
     counted = _counted(session, variant, observed.count * team, total, device)
-    found = stopped + beside(stopped, reported(kernel, block, session, variant, packed))
-    found += read_only_writes(kernel, (grid, block), variant, packed)
+    findings = stopped + beside(stopped, reported(kernel, block, session, variant, packed))
+    findings += read_only_writes(kernel, (grid, block), variant, packed)
     device.shadow.close(device.touched.bytes)
     extent = variant.tables.static_shared + shape.shared
     model = Model(kernel, counted, grid, block, extent)
-    run = Run(kernel.title, device.chip, grid, block, extent, found, model, kernel.module.pieces[0].source,
+    run = Run(kernel.title, device.chip, grid, block, extent, findings, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
 

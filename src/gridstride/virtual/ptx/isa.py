@@ -175,7 +175,7 @@ def _word(choice: type[WordsT], word: str, line: str) -> WordsT:
     try:
         return choice(word)
     except ValueError:
-        known = ", ".join(str(each.value) for each in choice)
+        known = ", ".join(str(member.value) for member in choice)
         raise ImportError(f"{line}: {choice.__name__.lower()} is one of {known}, not {word!r}") from None
 
 
@@ -207,8 +207,8 @@ def collected(tables: Sequence[str]) -> Mapping[str, Opcode]:
 ISA: Mapping[str, Opcode] = collected([isa_arithmetic.ROWS, isa_memory.ROWS, isa_warps.ROWS])
 
 
-def complete(table: str, opcodes: Iterable[str], wanted: Iterable[str]) -> None:
+def complete(table: str, opcodes: Iterable[str], names_needed: Iterable[str]) -> None:
     """ImportError where a table of functions by opcode lacks one of those wanted, or has one too many."""
-    wrong = sorted(set(opcodes).symmetric_difference(wanted))
+    wrong = sorted(set(opcodes).symmetric_difference(names_needed))
     if wrong:
         raise ImportError(f"{table} must have one function for each of its opcodes: see {', '.join(wrong)}")

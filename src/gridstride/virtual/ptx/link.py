@@ -75,7 +75,7 @@ class _Linker:
 
     def _resolved(self, table: Callable[[Module], Mapping[str, Any]], problem: _Problem) -> dict[str, Any]:
         """Each name once, in the order of the files."""
-        found: dict[str, Any] = {}
+        symbols: dict[str, Any] = {}
         for name in dict.fromkeys(name for m in self.modules for name in table(m)):
             held = [(table(m)[name], m.filename) for m in self.modules if name in table(m)]
             chosen = self._chosen(name, held)
@@ -83,8 +83,8 @@ class _Linker:
                 what = problem(chosen[0], other)
                 if what:
                     self.problems.append(f"`{_shown(name)}` {what}: {chosen[1]} and {file}")
-            found[name] = chosen[0]
-        return found
+            symbols[name] = chosen[0]
+        return symbols
 
     def _chosen(self, name: str, held: list[tuple[Any, str]]) -> tuple[Any, str]:
         defined = [h for h in held if _defined(h[0])]
@@ -134,14 +134,14 @@ class _Linker:
 
     def _uses(self, have: set[str]) -> dict[str, list[str]]:
         """Names that instructions or initial values use and nobody has, with up to three places each."""
-        found: dict[str, list[str]] = {}
+        uses: dict[str, list[str]] = {}
         for m in self.modules:
             missing = {n for n, d in _symbols_of(m) if not _defined(d)} - have
-            for name, place in _named(m, missing) if missing else ():
-                places = found.setdefault(name, [])
-                if place not in places and len(places) < 3:
-                    places.append(place)
-        return found
+            for name, user in _named(m, missing) if missing else ():
+                users = uses.setdefault(name, [])
+                if user not in users and len(users) < 3:
+                    users.append(user)
+        return uses
 
 
 _Problem = Callable[[Any, Any], str]
@@ -171,8 +171,8 @@ def _symbols(value: Any) -> Iterator[Symbol]:
     if isinstance(value, Symbol):
         yield value
     elif isinstance(value, tuple):
-        for each in value:
-            yield from _symbols(each)
+        for item in value:
+            yield from _symbols(item)
     elif hasattr(value, "__dataclass_fields__"):
         for f in fields(value):
             yield from _symbols(getattr(value, f.name))
@@ -298,7 +298,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, Symbol):
         return replace(value, name=names[value.name]) if value.name in names else value
     if isinstance(value, tuple):
-        return tuple(_renamed(each, names) for each in value)
+        return tuple(_renamed(item, names) for item in value)
     if hasattr(value, "__dataclass_fields__"):
         return replace(value, **{f.name: _renamed(getattr(value, f.name), names) for f in fields(value)})
     return value

@@ -162,12 +162,12 @@ class SourceLocation:
     @property
     def chain(self) -> tuple[SourceLocation, ...]:
         """This location and the call sites it was inlined through, innermost first."""
-        found: list[SourceLocation] = []
+        locations: list[SourceLocation] = []
         at: SourceLocation | None = self
         while at is not None:
-            found.append(at)
+            locations.append(at)
             at = at.inlined_at
-        return tuple(found)
+        return tuple(locations)
 
     @property
     def outermost(self) -> SourceLocation:

@@ -67,8 +67,8 @@ def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mappin
     """(number of the operand, message) for the first that does not fit; None where all do."""
     least = next((i for i, slot in enumerate(slots) if slot.optional), len(slots))
     if not least <= len(operands) <= len(slots):
-        wanted = str(least) if least == len(slots) else f"{least} to {len(slots)}"
-        return -1, f"takes {wanted} operand{'' if wanted == '1' else 's'}, found {len(operands)}"
+        expected = str(least) if least == len(slots) else f"{least} to {len(slots)}"
+        return -1, f"takes {expected} operand{'' if expected == '1' else 's'}, found {len(operands)}"
     for number, (slot, operand) in enumerate(zip(slots, operands, strict=False)):
         if slot.kind == "value" and type(operand) is Register and not slot.vector and slot.pair != "p":  # most are
             if _holds(slot, registers[operand.name]):
@@ -93,8 +93,8 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
             operand, registers
         )
     if slot.kind == "constant":
-        whole = isinstance(operand, Immediate) and operand.kind == "int"
-        return whole and (not slot.allowed or operand.bits in slot.allowed)  # type: ignore[union-attr]
+        is_integer = isinstance(operand, Immediate) and operand.kind == "int"
+        return is_integer and (not slot.allowed or operand.bits in slot.allowed)  # type: ignore[union-attr]
     if slot.pair == "p" and not isinstance(operand, Pair):
         return False
     if isinstance(operand, Vector):

@@ -40,17 +40,17 @@ def writes(instruction: Instruction) -> tuple[str, ...]:
 
 def reads(instruction: Instruction) -> tuple[str, ...]:
     """The registers read: guard, sources, addresses, accumulators, and the destination of a guarded write."""
-    found = [] if instruction.guard is None else [instruction.guard.register.name]
+    names = [] if instruction.guard is None else [instruction.guard.register.name]
     written = destination(instruction)
     sources = instruction.operands if written is None else instruction.operands[1:]
     for operand in sources:
         if type(operand) is Register:
-            found.append(operand.name)
+            names.append(operand.name)
         else:
-            found.extend(registers_of(operand))
+            names.extend(registers_of(operand))
     if written is not None and (instruction.guard is not None or _accumulates(instruction)):
-        found.extend(registers_of(written))
-    return tuple(found)
+        names.extend(registers_of(written))
+    return tuple(names)
 
 
 def registers_of(operand: Operand) -> Iterator[str]:
@@ -78,6 +78,6 @@ def _accumulates(instruction: Instruction) -> bool:
     """wgmma adds to its destination, unless its scale-d is the constant false."""
     if instruction.opcode != "wgmma":
         return False
-    place = 5 if "sp" in instruction.modifiers else 3  # the sparse form has metadata and selector before scale-d
-    scale = instruction.operands[place] if len(instruction.operands) > place else None
+    position = 5 if "sp" in instruction.modifiers else 3  # the sparse form has metadata and selector before scale-d
+    scale = instruction.operands[position] if len(instruction.operands) > position else None
     return not (isinstance(scale, Immediate) and scale.bits == 0)

@@ -62,8 +62,8 @@ _FEW = 5000  # names: difflib over more would take longer than the parse
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the closest known name, or nothing."""
     names = [candidate for candidate in known if abs(len(candidate) - len(name)) <= 3][:_FEW]
-    found = difflib.get_close_matches(name[:200], names, n=1, cutoff=0.7)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(name[:200], names, n=1, cutoff=0.7)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def shown(token: str) -> str:

@@ -98,8 +98,8 @@ class _Chat:
 
     def _set_busy(self, busy: bool) -> None:
         self._busy = self._timer.active = self._stop.visible = busy
-        for each in (self._send, self._anew, self._connect):
-            each.set_enabled(not busy)
+        for control in (self._send, self._anew, self._connect):
+            control.set_enabled(not busy)
 
     def _turn(self, who: str, text: str) -> ui.label:
         with self._said, ui.element("div").classes("turn"):

@@ -157,12 +157,12 @@ class Editor:
         self._editor.enable()
         watched = json.dumps([self._editor.id, str(self._text.path), self._text.text])[1:-1]
         try:
-            found = await ui.run_javascript(f"return {_OPENED.replace('WATCHED', watched)}", timeout=2.0)
+            opened = await ui.run_javascript(f"return {_OPENED.replace('WATCHED', watched)}", timeout=2.0)
         except TimeoutError:  # the page has gone
             return
-        self._editor.set_theme("vscodeDark" if found["dark"] else "vscodeLight")
-        if found["draft"] is not None:
-            self._restore(**found["draft"])
+        self._editor.set_theme("vscodeDark" if opened["dark"] else "vscodeLight")
+        if opened["draft"] is not None:
+            self._restore(**opened["draft"])
 
     def _restore(self, saved: str, text: str) -> None:
         """Put back what was typed with no server there; `saved` is what the file had before that."""

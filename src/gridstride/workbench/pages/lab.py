@@ -61,7 +61,7 @@ async def build(workbench: Workbench, word: str) -> None:
             panel = RunPanel(workbench, day, editor, predicted=lab.predicted, following=lab.following)
             editor.on_run = panel.run
         with ui.element("aside").classes("beside").props('aria-label="Hints and solution"'):
-            hints = _Hints(workbench, day, taken=lab.hints)
+            hints = _Hints(workbench, day, shown_hints=lab.hints)
             solution = _Solution(workbench, day, passed=lab.passed)
             panel.on_pass = solution.passed
     panel.place_report()
@@ -80,8 +80,8 @@ def _statement(day: Day) -> None:
 class _Hints:
     """Hints, of which the next is shown on asking."""
 
-    def __init__(self, workbench: Workbench, day: Day, *, taken: int) -> None:
-        self._workbench, self._day, self._taken = workbench, day, taken
+    def __init__(self, workbench: Workbench, day: Day, *, shown_hints: int) -> None:
+        self._workbench, self._day, self._taken = workbench, day, shown_hints
         self._area = ui.element("section").props('aria-label="Hints"')
 
     def show(self) -> None:

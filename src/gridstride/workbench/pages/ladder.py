@@ -79,31 +79,31 @@ def _without_title(notes: Path) -> str:
 
 def _where_from(ladder: _Ladder) -> None:
     """Which machine the times are of, at which sizes, and how to get them again."""
-    found, climb = ladder.recorded, f"gridstride climb {ladder.name}"
-    if found is None:
+    recorded, climb = ladder.recorded, f"gridstride climb {ladder.name}"
+    if recorded is None:
         ui.label(f"No times of an H200 are recorded. {climb} counts and predicts on this machine.").classes("soft")
         return
-    sizes = ", ".join(f"{symbol} = {value:,}" for symbol, value in found.sizes.items())
+    sizes = ", ".join(f"{symbol} = {value:,}" for symbol, value in recorded.sizes.items())
     ui.label(
-        f"Measured on an {found.gpu} on {found.date} at {sizes}; predicted for the same by the virtual GPU. A full bar "
-        f"is {found.limit_ms:.4g} ms, the least that the chip allows. On this machine: {climb}"
+        f"Measured on an {recorded.gpu} on {recorded.date} at {sizes}; predicted for the same by the virtual GPU. A "
+        f"full bar is {recorded.limit_ms:.4g} ms, the least that the chip allows. On this machine: {climb}"
     ).classes("soft ladder-from")
 
 
-def _rung(name: str, source: str, own: RungTimes | None, below: RungTimes | None, found: Recorded | None) -> None:
+def _rung(name: str, source: str, own: RungTimes | None, below: RungTimes | None, recorded: Recorded | None) -> None:
     with ui.element("li").classes("rung").props(f'id="{name}"'):
         with ui.element("div").classes("said"):
             with ui.element("h2").classes("mono"):
                 ui.label(name)
             title = headline(source.partition("\n")[0].removeprefix("//").strip().partition(" ")[2])
             ui.label(title[:1].upper() + title[1:])
-        if found is not None and own is None:
+        if recorded is not None and own is None:
             ui.label("Not measured yet.").classes("soft")
-        elif found is not None and own is not None:
+        elif recorded is not None and own is not None:
             with ui.element("dl").classes("speeds"):
-                _bar("H200", own.measured_ms, found.limit_ms, "bar-measured")
+                _bar("H200", own.measured_ms, recorded.limit_ms, "bar-measured")
                 if own.predicted_ms:
-                    _bar("predicted", own.predicted_ms, found.limit_ms, "bar-predicted")
+                    _bar("predicted", own.predicted_ms, recorded.limit_ms, "bar-predicted")
             with ui.element("div").classes("soft small gained"):
                 for text in _gained(own, below):
                     ui.label(text)
@@ -122,16 +122,16 @@ def _bar(name: str, ms: float, limit_ms: float, shape: str) -> None:
 
 def _gained(own: RungTimes, below: RungTimes | None) -> list[str]:
     """What the rung gained over the one below it, and how it compares with what others have written."""
-    said = []
+    sentences = []
     if below is not None:
         model = f"; the model says {_faster(below.predicted_ms / own.predicted_ms)}" \
             if own.predicted_ms and below.predicted_ms else ""  # fmt: skip
         faster = _faster(below.measured_ms / own.measured_ms)
-        said.append(f"{faster} {'as' if faster == _AS_FAST else 'than'} the rung below{model}".capitalize())
-    said += [f"{times(ratio)} the speed of {peer}" for peer, ratio in own.peers.items()]
+        sentences.append(f"{faster} {'as' if faster == _AS_FAST else 'than'} the rung below{model}".capitalize())
+    sentences += [f"{times(ratio)} the speed of {peer}" for peer, ratio in own.peers.items()]
     if own.limiter:
-        said.append(f"Limited by {own.limiter}, as the virtual GPU counts")
-    return said
+        sentences.append(f"Limited by {own.limiter}, as the virtual GPU counts")
+    return sentences
 
 
 def _faster(ratio: float) -> str:

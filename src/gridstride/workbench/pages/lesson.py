@@ -32,8 +32,8 @@ def read(progress: Progress, word: str) -> Lesson:
     """From the course and the learner's record; NoSuchDay, LessonError."""
     day = read_day(day_number(word))
     last = {(answer.day, answer.question): answer for answer in progress.answers()}
-    asked = tuple(asked_with(day, readable_days()[0], progress, datetime.now(UTC)))
-    return Lesson(day, standing(day, progress), asked, last)
+    questions = tuple(asked_with(day, readable_days()[0], progress, datetime.now(UTC)))
+    return Lesson(day, standing(day, progress), questions, last)
 
 
 async def build(workbench: Workbench, word: str) -> None:

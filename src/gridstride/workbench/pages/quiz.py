@@ -25,11 +25,11 @@ def card(
             ui.label(f"{number}{f' ({again})' if again else ''}").classes("number soft")
             Sentences(question.ask)
         body = ui.element("div")
-        asked = _Asked(workbench, day, question, body)
+        shown_question = _Asked(workbench, day, question, body)
         if last is None:
-            asked.ask()
+            shown_question.ask()
         else:
-            asked.show_last(last)
+            shown_question.show_last(last)
 
 
 class _Asked:
@@ -63,15 +63,15 @@ class _Asked:
         if not state:
             chosen.props('type="button"').on("click", lambda: action(letter))
 
-    async def _answer(self, given: str) -> None:
-        if not given.strip():
+    async def _answer(self, answer: str) -> None:
+        if not answer.strip():
             return
         self._body.clear()
         with self._body:
             if self._question.figure:
                 ui.label("measuring …").classes("soft").props('role="status"')
         try:
-            marked = await self._marked(given)
+            marked = await self._marked(answer)
             if "refused" in marked:
                 self._say(marked["refused"])
                 return
@@ -81,11 +81,11 @@ class _Asked:
         except (ProgressError, LessonError, JudgeEnded) as error:
             self._say(str(error))
 
-    async def _marked(self, given: str) -> Any:
+    async def _marked(self, answer: str) -> Any:
         """As `Marked.json()` has it, or `refused` in words; JudgeEnded. A number is measured by another process."""
         if not self._question.figure:
-            return mark(self._day, self._question, given).json()
-        reply = await self._workbench.dispatcher.mark(self._day.number, self._question.id, given)
+            return mark(self._day, self._question, answer).json()
+        reply = await self._workbench.dispatcher.mark(self._day.number, self._question.id, answer)
         return reply.get("marked") or {"refused": reply.get("refused") or reply.get("error", "")}
 
     def _say(self, text: str) -> None:
@@ -96,18 +96,18 @@ class _Asked:
     def show_last(self, last: AnswerRecord) -> None:
         """The answer of an earlier visit; a number is not measured again for it."""
         try:
-            said = f"You said {last.given}. {self._question.why}"
-            why = said if self._question.figure else mark(self._day, self._question, last.given).why
+            message = f"You said {last.given}. {self._question.why}"
+            why = message if self._question.figure else mark(self._day, self._question, last.given).why
         except AnswerError:  # the question has been rewritten since, and has no such choice any more
             self.ask()
             return
         self._show(last.given, right=last.right, why=why)
 
-    def _show(self, given: str, *, right: bool, why: str) -> None:
+    def _show(self, answer: str, *, right: bool, why: str) -> None:
         self._body.clear()
         with self._body:
             for letter, choice in zip(LETTERS, self._question.choices, strict=False):
-                state = "right" if letter == self._question.answer else "wrong" if letter == given else "other"
+                state = "right" if letter == self._question.answer else "wrong" if letter == answer else "other"
                 self._choice(letter, choice.text, None, state)
             with ui.element("div").classes(f"why {'right' if right else 'wrong'}").props('role="status"'):
                 ui.label("Right:" if right else "Not right:").classes("verdict")

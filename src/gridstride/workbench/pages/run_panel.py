@@ -126,14 +126,14 @@ class RunPanel:
             self._status.text = f"{whose}{_doing(live)} · {seconds_since(self._began)}"
             return
         try:
-            ended = await self._workbench.read(lambda progress: Jobs(progress).get(job.id))
+            finished = await self._workbench.read(lambda progress: Jobs(progress).get(job.id))
         except ProgressError as error:
             self._status.text = str(error)
             return
-        if ended is not None and ended.open:  # kept in a moment
+        if finished is not None and finished.open:  # kept in a moment
             return
         self._idle()
-        await self._ended(ended)
+        await self._ended(finished)
 
     async def _ended(self, job: Job | None) -> None:
         if job is None:
@@ -176,8 +176,8 @@ class RunPanel:
                         f"/day/{self._following.number}").classes("go")  # fmt: skip
         if (again := _RUN_AGAIN.get(self._day.lab.kind)) is not None:
             button("Explain it in pictures", self._explain)
-            said = f"Heat on the source lines, what a warp touches, occupancy, rooflines: the {again} is run again."
-            ui.label(said).classes("soft small")
+            message = f"Heat on the source lines, what a warp touches, occupancy, rooflines: the {again} is run again."
+            ui.label(message).classes("soft small")
 
     def _show_report(self, job: Job) -> None:
         self._report.clear()
@@ -190,7 +190,7 @@ class RunPanel:
 def following(day: Day, progress: Progress) -> Day | None:
     """The next day that has not been passed, or one that was left out before; None where all have been."""
     days = readable_days()[0]
-    return next_day((each for each in days if each.number > day.number), progress) or next_day(days, progress)
+    return next_day((later for later in days if later.number > day.number), progress) or next_day(days, progress)
 
 
 def _doing(live: Live) -> str:

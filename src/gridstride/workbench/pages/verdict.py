@@ -44,7 +44,7 @@ def _finding(finding: Mapping[str, Any], reveal: Callable[[int], None] | None) -
             _pre(finding["message"])
         else:
             ui.label(plain(finding["message"])).classes("said")
-        source = [each for each in finding["shown"][1:] if " | " in each]
+        source = [line for line in finding["shown"][1:] if " | " in line]
         if source:
             _pre("\n".join(source))
 

@@ -13,7 +13,7 @@ import sys
 
 def _go_on_as_ever() -> None:
     own = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != own]
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != own]
     sys.path_importer_cache.pop(own, None)
     this = sys.modules.pop("sitecustomize")
     try:
@@ -25,10 +25,10 @@ def _go_on_as_ever() -> None:
 
 
 def _begin(order: str) -> None:
-    told = json.loads(order)
-    ours = os.getppid() == told["starter"]  # the interpreter of the command, wherever that was started from
-    if ours and told["source"] not in sys.path:
-        sys.path.append(told["source"])
+    orders = json.loads(order)
+    ours = os.getppid() == orders["starter"]  # the interpreter of the command, wherever that was started from
+    if ours and orders["source"] not in sys.path:
+        sys.path.append(orders["source"])
     try:
         from gridstride.programs.python.attach import begin
     except ModuleNotFoundError:

@@ -50,7 +50,7 @@ async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answerin
     tools = offered(body, prepare.manner, server.ready)
     prompt = await prepare.chat(body, tools)
     how = answering(body, prompt, tools, prepare, server.ready)
-    wanted = sequences(
+    requests = sequences(
         uuid.uuid4().hex,
         body,
         [prompt.tokens],
@@ -64,7 +64,7 @@ async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answerin
     )
     try:
         generation = await Generation.begin(
-            server, wanted, stop=body.stop, special=body.skip_special_tokens is False, shown=how.shown,
+            server, requests, stop=body.stop, special=body.skip_special_tokens is False, shown=how.shown,
             prompt_tokens=len(prompt.tokens), schema=how.at_fault,
         )  # fmt: skip
     except ApiError as error:
@@ -87,37 +87,37 @@ class _Answer:
     async def whole(self, generation: Generation) -> dict[str, Any]:
         full = [Piece("")] * self._choices
         async for pieces in generation.pieces():
-            for place, piece in pieces.items():
-                full[place] = joined(full[place], piece)
-        choices = [self._choice(place, piece) for place, piece in enumerate(full)]
-        made = self._head | {"object": "chat.completion", "choices": choices, "usage": generation.usage.body}
+            for index, piece in pieces.items():
+                full[index] = joined(full[index], piece)
+        choices = [self._choice(index, piece) for index, piece in enumerate(full)]
+        response = self._head | {"object": "chat.completion", "choices": choices, "usage": generation.usage.body}
         if self._body.prompt_logprobs is not None:
             tokens, known = self._how.prompt, generation.prompts[0]
-            made["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, known)
-        return made
+            response["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, known)
+        return response
 
     async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
-        yield [self._chunk(place, {"role": "assistant", "content": ""}) for place in range(self._choices)]
+        yield [self._chunk(index, {"role": "assistant", "content": ""}) for index in range(self._choices)]
         async for pieces in generation.pieces():
-            yield [chunk for place, piece in pieces.items() for chunk in self._new(place, piece)]
+            yield [chunk for index, piece in pieces.items() for chunk in self._new(index, piece)]
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
 
-    def _new(self, place: int, piece: Piece) -> list[dict[str, Any]]:
+    def _new(self, index: int, piece: Piece) -> list[dict[str, Any]]:
         """What is said and its end come in chunks of their own, as OpenAI's server sends them."""
-        reader = self._readers[place]
+        reader = self._readers[index]
         deltas = [_delta(event) for event in reader.push(piece.text, last=piece.finish is not None)]
         if not deltas and self._body.logprobs and piece.tokens:
             deltas = [{"content": ""}]
-        chunks = [self._chunk(place, delta, piece=None if number else piece) for number, delta in enumerate(deltas)]
+        chunks = [self._chunk(index, delta, piece=None if number else piece) for number, delta in enumerate(deltas)]
         if piece.finish is not None:
-            chunks.append(self._chunk(place, {}, finish=self._finish(reader, piece)))
+            chunks.append(self._chunk(index, {}, finish=self._finish(reader, piece)))
         return chunks
 
-    def _choice(self, place: int, piece: Piece) -> dict[str, Any]:
-        reader = self._readers[place]
+    def _choice(self, index: int, piece: Piece) -> dict[str, Any]:
+        reader = self._readers[index]
         return {
-            "index": place,
+            "index": index,
             "message": message(reader.push(piece.text, last=True)),
             "logprobs": self._logprobs(piece),
             "finish_reason": self._finish(reader, piece),
@@ -129,10 +129,10 @@ class _Answer:
         return "tool_calls" if called else piece.finish
 
     def _chunk(
-        self, place: int, delta: dict[str, Any], *, piece: Piece | None = None, finish: str | None = None
+        self, index: int, delta: dict[str, Any], *, piece: Piece | None = None, finish: str | None = None
     ) -> dict[str, Any]:
         logprobs = None if piece is None else self._logprobs(piece)
-        return self._frame([{"index": place, "delta": delta, "logprobs": logprobs, "finish_reason": finish}])
+        return self._frame([{"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}])
 
     def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         usage = {"usage": None} if self._body.wants_usage else {}
@@ -144,14 +144,18 @@ class _Answer:
 
 def message(events: Sequence[Event]) -> dict[str, Any]:
     """A whole answer; `content` is null where nothing is said beside calls."""
-    said, thought = (_joined(events, kind) for kind in (Said, Thought))
+    content, thought = (_joined(events, kind) for kind in (Said, Thought))
     calls = [
         {"id": begun.id, "type": "function", "function": {"name": begun.name, "arguments": arguments(events, begun)}}
         for begun in events
         if isinstance(begun, CallBegun)
     ]
-    made: dict[str, Any] = {"role": "assistant", "content": said if said or not calls else None, "refusal": None}
-    return made | ({"reasoning_content": thought} if thought else {}) | ({"tool_calls": calls} if calls else {})
+    body: dict[str, Any] = {
+        "role": "assistant",
+        "content": content if content or not calls else None,
+        "refusal": None,
+    }
+    return body | ({"reasoning_content": thought} if thought else {}) | ({"tool_calls": calls} if calls else {})
 
 
 def arguments(events: Sequence[Event], begun: CallBegun) -> str:

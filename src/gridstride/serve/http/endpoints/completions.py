@@ -59,9 +59,9 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, P
     """The generation, and the prompts."""
     prompts = [p if isinstance(p, tuple) else await server.prepare.text(p) for p in body.prompt]
     texts = [p if isinstance(p, str) else await server.prepare.decode(p) for p in body.prompt] if body.echo else []
-    each = body.best_of or body.n or 1
-    rank = each > (body.n or 1)
-    wanted = sequences(
+    per_prompt = body.best_of or body.n or 1
+    rank = per_prompt > (body.n or 1)
+    requests = sequences(
         uuid.uuid4().hex,
         body,
         prompts,
@@ -72,16 +72,22 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, P
         max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
         logprobs=0 if body.logprobs is None and rank else body.logprobs,
         schema=schema_of(body, server.ready),
-        each=each,
+        per_prompt=per_prompt,
         prompt_logprobs=body.logprobs if body.echo else None,
     )
     tokens = sum(map(len, prompts))
-    if body.max_tokens == 0 and not any(each.sampling.reads for each in wanted):
-        return NoTokens(len(wanted), prompt_tokens=tokens), Prompts(prompts, texts)
-    many = "prompt" if each == 1 else "n"
+    if body.max_tokens == 0 and not any(sequence.sampling.reads for sequence in requests):
+        return NoTokens(len(requests), prompt_tokens=tokens), Prompts(prompts, texts)
+    many = "prompt" if per_prompt == 1 else "n"
     special = body.skip_special_tokens is False
     begun = await Generation.begin(
-        server, wanted, stop=body.stop, special=special, prompt_tokens=tokens, many=many, schema=binding_field(body)
+        server,
+        requests,
+        stop=body.stop,
+        special=special,
+        prompt_tokens=tokens,
+        many=many,
+        schema=binding_field(body),
     )
     return begun, Prompts(prompts, texts)
 
@@ -113,32 +119,32 @@ class _Answer:
     async def whole(self, generation: Generation) -> dict[str, Any]:
         full = [Piece("")] * (len(self._body.prompt) * self._each)
         async for pieces in generation.pieces():
-            for place, piece in pieces.items():
-                full[place] = joined(full[place], piece)
+            for index, piece in pieces.items():
+                full[index] = joined(full[index], piece)
         choices: list[dict[str, Any]] = []
         for first in range(0, len(full), self._each):
             for piece in self._best(full[first : first + self._each]):
                 choices.append(self._choice(len(choices), piece, 0, generation if self._body.echo else None))
                 if self._body.prompt_logprobs is not None:
-                    given = generation.prompts[first]
+                    prompt = generation.prompts[first]
                     tokens = self._prompts.tokens[first // self._each]
-                    choices[-1]["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, given)
+                    choices[-1]["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, prompt)
         return self._head | {"choices": choices, "usage": generation.usage.body}
 
     async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
-        given = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
-        waiting = set(range(len(given))) if self._body.echo else set()
+        lengths = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
+        waiting = set(range(len(lengths))) if self._body.echo else set()
         if waiting and not self._read:
             yield [self._frame([self._choice(i, Piece(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
         async for pieces in generation.pieces():
             chunks = []
-            for place, piece in pieces.items():
-                echo = generation if place in waiting else None
+            for index, piece in pieces.items():
+                echo = generation if index in waiting else None
                 if echo or piece.text or piece.finish is not None or (piece.tokens and self._body.logprobs is not None):
-                    chunks.append(self._frame([self._choice(place, piece, given[place], echo)]))
-                waiting.discard(place)
-                given[place] += len(chunks[-1]["choices"][0]["text"]) if echo else len(piece.text)
+                    chunks.append(self._frame([self._choice(index, piece, lengths[index], echo)]))
+                waiting.discard(index)
+                lengths[index] += len(chunks[-1]["choices"][0]["text"]) if echo else len(piece.text)
             yield chunks
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
@@ -148,20 +154,20 @@ class _Answer:
             return pieces
         return sorted(pieces, key=lambda piece: logprobs.mean(piece.logprobs), reverse=True)[: self._n]
 
-    def _choice(self, place: int, piece: Piece, offset: int, echoed: Generation | None) -> dict[str, Any]:
+    def _choice(self, index: int, piece: Piece, offset: int, echoed: Generation | None) -> dict[str, Any]:
         """With `echoed` the prompt comes first, and what that generation knows of its tokens."""
-        echo = "" if echoed is None else self._prompts.texts[place // self._n]
+        echo = "" if echoed is None else self._prompts.texts[index // self._n]
         prefix = logprobs.Prefix()
         if self._read and echoed is not None:
-            number = place // self._n
-            tokens, known = self._prompts.tokens[number], echoed.prompts[number * self._each + place % self._n]
+            number = index // self._n
+            tokens, known = self._prompts.tokens[number], echoed.prompts[number * self._each + index % self._n]
             prefix = logprobs.of_prompt(self._tokenizer, tokens, known, count=self._body.logprobs or 0)
-        wanted = self._body.logprobs is not None
+        with_logprobs = self._body.logprobs is not None
         return {
-            "index": place,
+            "index": index,
             "text": echo + piece.text,
             "logprobs": logprobs.of_completion(self._tokenizer, piece, offset=offset, prefix=prefix)
-            if wanted
+            if with_logprobs
             else None,
             "finish_reason": piece.finish,
         }

@@ -39,7 +39,7 @@ async def _answer(server: Server, body: EmbeddingRequest) -> dict[str, Any]:
     if body.dimensions is not None:
         vectors = normalised(vectors[:, : body.dimensions])
     written = _base64 if body.encoding_format == "base64" else _numbers
-    data = [{"object": "embedding", "index": i, "embedding": written(each)} for i, each in enumerate(vectors)]
+    data = [{"object": "embedding", "index": i, "embedding": written(vector)} for i, vector in enumerate(vectors)]
     tokens = sum(map(len, prompts))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"object": "list", "data": data, "model": body.model, "usage": usage}
@@ -50,5 +50,5 @@ def _base64(vector: NDArray[np.float32]) -> str:
 
 
 def _numbers(vector: NDArray[np.float32]) -> list[float]:
-    found: list[float] = vector.tolist()
-    return found
+    numbers: list[float] = vector.tolist()
+    return numbers

@@ -33,9 +33,9 @@ async def rerank(request: Request, body: Rerank) -> dict[str, Any]:
     scores = documents @ query[0]
     order = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
     results = [
-        {"index": place, "relevance_score": float(scores[place])}
-        | ({} if body.return_documents is False else {"document": {"text": body.documents[place]}})
-        for place in order
+        {"index": index, "relevance_score": float(scores[index])}
+        | ({} if body.return_documents is False else {"document": {"text": body.documents[index]}})
+        for index in order
     ]
     usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
     return {"id": f"rerank-{uuid.uuid4().hex}", "model": body.model, "results": results, "usage": usage}
@@ -61,7 +61,7 @@ async def score(request: Request, body: Score) -> dict[str, Any]:
         "object": "list",
         "created": int(time.time()),
         "model": body.model,
-        "data": [{"index": place, "object": "score", "score": each} for place, each in enumerate(scores)],
+        "data": [{"index": index, "object": "score", "score": value} for index, value in enumerate(scores)],
         "usage": usage,
     }
 

@@ -58,11 +58,11 @@ async def _begin(server: Server, body: ResponsesRequest) -> tuple[Generation, An
     try:
         return await begin(server, ChatRequest.model_validate(chat))
     except (ApiError, ValidationError) as error:
-        told = as_api_error(error)
-        assert told is not None
-        was, told.param = told.param, _renamed(told.param, fields)
-        told.message = told.message.replace(f"'{was}'", f"'{told.param}'")
-        raise told from error
+        api_error = as_api_error(error)
+        assert api_error is not None
+        was, api_error.param = api_error.param, _renamed(api_error.param, fields)
+        api_error.message = api_error.message.replace(f"'{was}'", f"'{api_error.param}'")
+        raise api_error from error
 
 
 def _renamed(param: str | None, fields: Sequence[str]) -> str | None:
@@ -71,7 +71,7 @@ def _renamed(param: str | None, fields: Sequence[str]) -> str | None:
         return "input" if param else None
     for pattern, name in _NAMES:
         param = pattern.sub(name, param)
-    return re.sub(r"^messages\[(\d+)\]", lambda found: fields[int(found[1])], param)
+    return re.sub(r"^messages\[(\d+)\]", lambda match: fields[int(match[1])], param)
 
 
 class _Answer:

@@ -28,14 +28,14 @@ def parsed(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
 def documented(model: type[BaseModel]) -> dict[str, Any]:
     """What /docs says of an endpoint's body, since FastAPI does not read it."""
     schema = model.model_json_schema()
-    whole = _inlined(schema, schema.pop("$defs", {}))
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
+    inlined = _inlined(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": inlined}}}}
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """Without references, which would lead nowhere from within an OpenAPI document."""
     if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
+        return [_inlined(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:

@@ -14,10 +14,10 @@ Count = Annotated[int, Field(ge=1)]
 
 
 def _few(value: Any) -> Any:
-    found = prompts(value)
-    if len(found) > MAX_INPUTS:
-        raise ValueError(f"at most {MAX_INPUTS} may be given, not {len(found)}")
-    return found
+    tokens = prompts(value)
+    if len(tokens) > MAX_INPUTS:
+        raise ValueError(f"at most {MAX_INPUTS} may be given, not {len(tokens)}")
+    return tokens
 
 
 class EmbeddingRequest(Strict):
@@ -31,7 +31,7 @@ class EmbeddingRequest(Strict):
 def _texts(value: Any) -> Any:
     """Documents may be objects with a text."""
     if isinstance(value, list):
-        return [each["text"] if isinstance(each, dict) and set(each) == {"text"} else each for each in value]
+        return [part["text"] if isinstance(part, dict) and set(part) == {"text"} else part for part in value]
     return value
 
 

@@ -71,12 +71,12 @@ class StructuredOutputs(Strict):
     @property
     def schemas(self) -> list[str]:
         """As `Sampling.schema` has them; more than one cannot be."""
-        found = [] if self.json_ is None else [self.json_ if isinstance(self.json_, str) else json.dumps(self.json_)]
-        found += [""] if self.json_object else []
-        found += [] if self.regex is None else [f"regex:{self.regex}"]
-        found += [] if self.grammar is None else [f"lark:{self.grammar}"]
-        found += [] if self.choice is None else ["lark:start: " + " | ".join(map(json.dumps, self.choice))]
-        return found
+        schemas = [] if self.json_ is None else [self.json_ if isinstance(self.json_, str) else json.dumps(self.json_)]
+        schemas += [""] if self.json_object else []
+        schemas += [] if self.regex is None else [f"regex:{self.regex}"]
+        schemas += [] if self.grammar is None else [f"lark:{self.grammar}"]
+        schemas += [] if self.choice is None else ["lark:start: " + " | ".join(map(json.dumps, self.choice))]
+        return schemas
 
 
 class Generate(Served):

@@ -37,10 +37,10 @@ class CalledFunction(Strict):
     @classmethod
     def _an_object(cls, value: str) -> str:
         try:
-            given = json.loads(value or "{}")
+            arguments = json.loads(value or "{}")
         except (ValueError, RecursionError) as error:
             raise ValueError(f"it must be JSON: {error}") from error
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             raise ValueError("it must be a JSON object")
         return value or "{}"
 
@@ -96,16 +96,16 @@ class Message(Strict):
 
         `id_of`: a call's id as the template has it. `called`: the function that a tool's message is the result of.
         """
-        made: dict[str, Any] = {"role": "system" if self.role == "developer" else self.role, "content": self.text}
+        message: dict[str, Any] = {"role": "system" if self.role == "developer" else self.role, "content": self.text}
         if name := self.name or called:
-            made["name"] = name
+            message["name"] = name
         if self.role == "tool" and self.tool_call_id is not None:
-            made["tool_call_id"] = id_of(self.tool_call_id)
+            message["tool_call_id"] = id_of(self.tool_call_id)
         if self.tool_calls:
-            made["tool_calls"] = [_call(call, id_of) for call in self.tool_calls]
+            message["tool_calls"] = [_call(call, id_of) for call in self.tool_calls]
         if (thoughts := self.reasoning_content or self.reasoning) is not None:
-            made["reasoning_content"] = thoughts
-        return made
+            message["reasoning_content"] = thoughts
+        return message
 
 
 def _call(call: ToolCall, id_of: Callable[[str], str]) -> dict[str, Any]:
@@ -132,12 +132,12 @@ class Conversation(Strict):
     @classmethod
     def _results_of_calls(cls, value: list[Message] | None) -> list[Message] | None:
         """A result belongs to a call before it."""
-        made: set[str] = set()
-        for place, message in enumerate(value or ()):
-            if message.role == "tool" and message.tool_call_id not in made:
+        calls: set[str] = set()
+        for index, message in enumerate(value or ()):
+            if message.role == "tool" and message.tool_call_id not in calls:
                 what = f"no message before it has 'tool_calls' with the id '{message.tool_call_id}'"
-                raise wrong_at(f"[{place}].tool_call_id", what)
-            made.update(call.id for call in message.tool_calls or ())
+                raise wrong_at(f"[{index}].tool_call_id", what)
+            calls.update(call.id for call in message.tool_calls or ())
         return value
 
     @field_validator("tools")

@@ -164,38 +164,38 @@ class ResponsesRequest(Served):
         return body | {"tool_choice": named, "response_format": self._format()}, fields
 
     def _format(self) -> dict[str, Any] | None:
-        asked = self.text.format if self.text else None
-        if asked is None or asked.type != "json_schema":
-            return None if asked is None else {"type": asked.type}
-        schema = {"name": asked.name, "schema": asked.schema_, "description": asked.description}
-        given = {key: value for key, value in schema.items() if value is not None}
-        return {"type": "json_schema", "json_schema": given}
+        format_ = self.text.format if self.text else None
+        if format_ is None or format_.type != "json_schema":
+            return None if format_ is None else {"type": format_.type}
+        schema = {"name": format_.name, "schema": format_.schema_, "description": format_.description}
+        fields = {key: value for key, value in schema.items() if value is not None}
+        return {"type": "json_schema", "json_schema": fields}
 
 
 _SAME = tuple("model temperature top_p parallel_tool_calls seed top_k min_p chat_template_kwargs".split())
 
 
-def _messages(given: str | Sequence[Any]) -> tuple[list[dict[str, Any]], list[str]]:
+def _messages(items: str | Sequence[Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """Calls, and the thoughts before, belong to the assistant's message in front of them or to one of their own."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}], ["input"]
-    made: list[dict[str, Any]] = []
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}], ["input"]
+    messages: list[dict[str, Any]] = []
     fields: list[str] = []
     thoughts: str | None = None
-    for place, item in enumerate(given):
+    for index, item in enumerate(items):
         if isinstance(item, _ReasoningItem):
-            thoughts = "".join(each.text for each in item.content or ()) or None
+            thoughts = "".join(part.text for part in item.content or ()) or None
             continue
         message = _message(item)
         calls = message.get("tool_calls")
-        if calls and made and made[-1]["role"] == "assistant" and thoughts is None:
-            made[-1].setdefault("tool_calls", []).extend(calls)
+        if calls and messages and messages[-1]["role"] == "assistant" and thoughts is None:
+            messages[-1].setdefault("tool_calls", []).extend(calls)
             continue
         if thoughts is not None and message["role"] == "assistant":
             message["reasoning_content"], thoughts = thoughts, None
-        made.append(message)
-        fields.append(f"input[{place}]")
-    return made, fields
+        messages.append(message)
+        fields.append(f"input[{index}]")
+    return messages, fields
 
 
 def _message(item: Any) -> dict[str, Any]:

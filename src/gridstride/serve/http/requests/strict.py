@@ -33,6 +33,6 @@ class Served(Strict):
         return value
 
 
-def wrong_at(place: str, what: str) -> PydanticCustomError:
+def wrong_at(path: str, what: str) -> PydanticCustomError:
     """What a validator of a whole list raises of one place in it, as `[2].name`."""
-    return PydanticCustomError("value_error", "{what}", {"at": place, "what": what})
+    return PydanticCustomError("value_error", "{what}", {"at": path, "what": what})

@@ -38,8 +38,8 @@ class FunctionTool(Strict):
     @property
     def schema_(self) -> dict[str, Any]:
         """Of the arguments; no others than its `properties` where it does not say which more there may be."""
-        made = {"type": "object", "properties": {}, **(self.parameters or {})}
-        return made if _MORE & made.keys() else {**made, "additionalProperties": False}
+        schema = {"type": "object", "properties": {}, **(self.parameters or {})}
+        return schema if _MORE & schema.keys() else {**schema, "additionalProperties": False}
 
 
 class Tool(Strict):
@@ -55,9 +55,9 @@ class Tool(Strict):
 def distinct(tools: Sequence[Tool] | None) -> Sequence[Tool] | None:
     """These, which must have different names."""
     names = [tool.function.name for tool in tools or ()]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise wrong_at(f"[{place}].function.name", f"two tools have the name '{name}'")
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise wrong_at(f"[{index}].function.name", f"two tools have the name '{name}'")
     return tools
 
 

@@ -37,7 +37,7 @@ def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
     """First the sequences with one new token, at most `decoding` at a time, then others, then those that are read."""
     counts = np.diff(batch.starts)
     read = np.zeros(len(counts), bool)
-    read[[each.sequence for each in batch.reads]] = True
+    read[[read.sequence for read in batch.reads]] = True
     single = np.flatnonzero((counts == 1) & ~read)
     for start in range(0, len(single), decoding):
         yield _part(batch, single[start : start + decoding], decoding=True)
@@ -55,11 +55,11 @@ def _groups(
     most = np.array([limits.tokens, limits.keys, limits.sequences])
     total = np.zeros(3, np.int64)
     for s in sequences.tolist():
-        each = np.array([counts[s], lengths[s], draws[s]])
-        total += each
+        sizes = np.array([counts[s], lengths[s], draws[s]])
+        total += sizes
         if group and (total > most).any():
             yield np.array(group)
-            group, total = [], each
+            group, total = [], sizes
         group.append(s)
     if group:
         yield np.array(group)
@@ -73,9 +73,9 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
     chosen[sequences] = True
     rows = np.repeat(chosen, counts)
     draws = np.flatnonzero(rows[batch.sampled])
-    places = np.cumsum(rows) - 1
+    last_rows = np.cumsum(rows) - 1
     numbers = np.cumsum(chosen) - 1
-    reads = [i for i, each in enumerate(batch.reads) if chosen[each.sequence]]
+    reads = [i for i, read in enumerate(batch.reads) if chosen[read.sequence]]
     piece = Batch(
         tokens=batch.tokens[rows],
         positions=batch.positions[rows],
@@ -83,7 +83,7 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
         starts=np.concatenate(([0], np.cumsum(counts[chosen]))).astype(np.int32),
         lengths=batch.lengths[chosen],
         blocks=batch.blocks[chosen],
-        sampled=places[batch.sampled[draws]].astype(np.int32),
+        sampled=last_rows[batch.sampled[draws]].astype(np.int32),
         draws=tuple(batch.draws[i] for i in draws.tolist()),
         steps=batch.steps,
         reads=tuple(replace(batch.reads[i], sequence=int(numbers[batch.reads[i].sequence])) for i in reads),
@@ -91,15 +91,15 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
     return Part(piece, draws, decoding, np.array(reads, np.int64))
 
 
-def joined(found: list[tuple[Sampled, Part]]) -> Sampled:
+def joined(results: list[tuple[Sampled, Part]]) -> Sampled:
     """What the parts gave, each draw and each reading at its place among all."""
-    if len(found) == 1:
-        return found[0][0]
-    count = sum(len(part.draws) for _, part in found)
-    tokens = np.empty((count, found[0][0].tokens.shape[1]), np.int64)
+    if len(results) == 1:
+        return results[0][0]
+    count = sum(len(part.draws) for _, part in results)
+    tokens = np.empty((count, results[0][0].tokens.shape[1]), np.int64)
     logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * count
     readings: dict[int, Reading] = {}
-    for sampled, part in found:
+    for sampled, part in results:
         tokens[part.draws] = sampled.tokens
         for i, given in zip(part.draws.tolist(), sampled.logprobs, strict=True):
             logprobs[i] = given

@@ -57,8 +57,8 @@ class Queued:
         tokens = np.ascontiguousarray(self.drawn.cpu().numpy()[:, self.rows].T)
         logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * len(self.draws)
         if self.logits is not None:
-            found = sample(self.logits, [self.draws[i] for i in self.special])
-            for i, drawn, given in zip(self.special, found.tokens, found.logprobs, strict=True):
+            sampled = sample(self.logits, [self.draws[i] for i in self.special])
+            for i, drawn, given in zip(self.special, sampled.tokens, sampled.logprobs, strict=True):
                 tokens[i], logprobs[i] = drawn, given
         return Sampled(tokens, tuple(logprobs), self.readings)
 
@@ -142,26 +142,26 @@ class CudaRunner:
 
     def _execute(self, batch: Batch) -> Sampled:
         waiting: list[Queued] = []
-        found: list[tuple[Sampled, batch_parts.Part]] = []
+        results: list[tuple[Sampled, batch_parts.Part]] = []
         for part in self._parts(batch):
             inputs, step = self._for(part)
             if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
-                found += [(queued.read(), queued.part) for queued in waiting]
+                results += [(queued.read(), queued.part) for queued in waiting]
                 waiting = []
             waiting.append(self._queue(part, inputs, step))
-        found += [(queued.read(), queued.part) for queued in waiting]
-        return batch_parts.joined(found)
+        results += [(queued.read(), queued.part) for queued in waiting]
+        return batch_parts.joined(results)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
-        found = torch.empty((len(batch.draws), self.vocabulary))
+        rows = torch.empty((len(batch.draws), self.vocabulary))
         with torch.inference_mode():
             for part in self._parts(batch):
                 inputs, step = self._for(part)
                 inputs.fill(part.batch)
                 step()
-                found[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
-        return found
+                rows[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
+        return rows
 
     def _parts(self, batch: Batch) -> Iterator[batch_parts.Part]:
         return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=PASS)
@@ -180,10 +180,10 @@ class CudaRunner:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
         inputs.fill(batch)
-        found: tuple[Reading, ...] = ()
+        read: tuple[Reading, ...] = ()
         if batch.reads:
             assert isinstance(inputs, Prompts), "what is read is a prompt"
-            found = readings(batch, self._read(inputs), self.model.logits)
+            read = readings(batch, self._read(inputs), self.model.logits)
         elif isinstance(inputs, Static):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
             self._go(inputs, step, batch.steps, greedy=greedy)
@@ -191,7 +191,7 @@ class CudaRunner:
             step()
         rows = inputs.drawn_from(batch)
         logits = inputs.logits[rows[list(special)].tolist()] if special else None
-        return Queued(inputs, part, inputs.drawn[: batch.steps], rows, batch.draws, special, logits, found)
+        return Queued(inputs, part, inputs.drawn[: batch.steps], rows, batch.draws, special, logits, read)
 
     # -- one token each --------------------------------------------------------------------------------------------
     def _decoder(self, bucket: int) -> tuple[Static, Step]:

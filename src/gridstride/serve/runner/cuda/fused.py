@@ -89,7 +89,7 @@ class FusedDecoder:
         """Whether there are no biases and no head norms."""
         first = self.layers[0]
         extra = first.qkv_bias, first.q_norm, first.output_bias, first.gate_up_bias, first.down_bias
-        return all(each is None for each in extra)
+        return all(option is None for option in extra)
 
     def hidden(
         self, tokens: Tensor, positions: Tensor, slots: Tensor, cache: tuple[Tensor, Tensor], look: Look
@@ -147,7 +147,7 @@ def _own(parameter: Tensor | None) -> Tensor | None:
 
 def _joined(parameters: list[nn.Parameter]) -> Tensor:
     """One tensor of them all, row by row; they become views of it."""
-    whole = torch.cat([p.detach() for p in parameters])
-    for parameter, part in zip(parameters, whole.split([len(p) for p in parameters]), strict=True):
+    joined = torch.cat([p.detach() for p in parameters])
+    for parameter, part in zip(parameters, joined.split([len(p) for p in parameters]), strict=True):
         parameter.data = part
-    return whole
+    return joined

@@ -97,6 +97,6 @@ class Static:
         field["tokens"].copy_(tokens.clamp(min=0))
         field["positions"] += 1
         field["lengths"] += (field["lengths"] > 0).int()
-        place = (field["positions"] // self.block_size).clamp(max=self.tables.shape[1] - 1)
-        block = self.tables.gather(1, place[:, None])[:, 0].long()
+        column = (field["positions"] // self.block_size).clamp(max=self.tables.shape[1] - 1)
+        block = self.tables.gather(1, column[:, None])[:, 0].long()
         torch.add(block * self.block_size, field["positions"] % self.block_size, out=field["slots"])

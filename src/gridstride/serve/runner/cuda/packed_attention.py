@@ -67,11 +67,11 @@ def _piece_by_piece(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: floa
         if start < end:
             mask = torch.ones((end - start, length), dtype=torch.bool).tril(length - (end - start))
             rows, there = slice(start, end), slice(first, first + length)
-            found = F.scaled_dot_product_attention(
+            attended = F.scaled_dot_product_attention(
                 _heads_first(q[rows]), _heads_first(k[there]), _heads_first(v[there]), attn_mask=mask, scale=scale,
                 enable_gqa=q.shape[1] != k.shape[1],
             )  # fmt: skip
-            out[rows] = found[0].transpose(0, 1)
+            out[rows] = attended[0].transpose(0, 1)
     return out
 
 

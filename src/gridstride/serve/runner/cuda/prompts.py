@@ -128,5 +128,5 @@ def cut(starts: I32, lengths: I32) -> tuple[I32, I32, I32]:
 def slots_of(blocks: I32, lengths: I32, block_size: int) -> I64:
     """Cache slots of all tokens of sequences, one sequence behind the other."""
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return blocks[owner, place // block_size].astype(np.int64) * block_size + place % block_size
+    offset = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return blocks[owner, offset // block_size].astype(np.int64) * block_size + offset % block_size

@@ -71,6 +71,6 @@ def keep(decoder: Decoder, *, rank: int, ranks: int, sum: Sum) -> None:
 
 
 def _keep_outputs(linear: nn.Module, rank: int, ranks: int) -> None:
-    for name, whole in list(linear.named_parameters()):
-        part = whole.detach().chunk(ranks)[rank].clone()
+    for name, parameter in list(linear.named_parameters()):
+        part = parameter.detach().chunk(ranks)[rank].clone()
         setattr(linear, name, nn.Parameter(part, requires_grad=False))

@@ -65,6 +65,6 @@ class Adapted:
         """Which tokens of the batch are whose."""
         self._rows.clear()
         if any(batch.adapters):
-            each = np.repeat(batch.adapters, np.diff(batch.starts))
+            adapters = np.repeat(batch.adapters, np.diff(batch.starts))
             for number in sorted(set(batch.adapters) - {0}):
-                self._rows[number] = torch.from_numpy(np.flatnonzero(each == number)).to(self._device)
+                self._rows[number] = torch.from_numpy(np.flatnonzero(adapters == number)).to(self._device)

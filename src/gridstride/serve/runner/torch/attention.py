@@ -92,7 +92,7 @@ class PagedAttention:
 
     def _decode(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
         """T query tokens of each of S sequences [S, T, H, D]. The heads that share keys stand where tokens would."""
-        k, v = (self._gather(which.layer, each, group.blocks, len(q)) for each in (0, 1))
+        k, v = (self._gather(which.layer, part, group.blocks, len(q)) for part in (0, 1))
         grouped = q.unflatten(2, (k.shape[1], -1)).transpose(1, 2)  # [S, K, T, H / K, D]
         tokens, heads = grouped.shape[2:4]
         seen = group.seen if 1 in (tokens, heads) else group.seen.repeat_interleave(heads, dim=1)
@@ -102,7 +102,7 @@ class PagedAttention:
     def _prefill(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
         length = group.seen.shape[1]
-        k, v = (self._gather(which.layer, each, group.blocks, 1)[:, :, :length] for each in (0, 1))
+        k, v = (self._gather(which.layer, part, group.blocks, 1)[:, :, :length] for part in (0, 1))
         return ops.masked_attention(q.transpose(0, 1)[None], k, v, group.seen, cap=which.cap)[0].transpose(0, 1)
 
     def _gather(self, layer: int, which: int, blocks: Tensor, sequences: int) -> Tensor:
@@ -125,7 +125,7 @@ class PagedAttention:
         )
 
     def _group(self, batch: Batch, counts: NDArray[Any], members: NDArray[Any], window: int | None) -> Group:
-        lengths, mine = (each[members].astype(np.int64)[:, None] for each in (batch.lengths, counts))
+        lengths, mine = (values[members].astype(np.int64)[:, None] for values in (batch.lengths, counts))
         token = np.minimum(np.arange(mine.max()), mine - 1)  # [S, T]
         last = lengths - mine + token  # place that a token sees last: its own
         begins = np.zeros_like(last) if window is None else np.maximum(last + 1 - window, 0)
@@ -134,8 +134,8 @@ class PagedAttention:
         known = np.minimum(numbers, batch.blocks.shape[1] - 1)
         used = numbers * self._size < lengths
         blocks = np.where(used, np.take_along_axis(batch.blocks[members], known, axis=1), self._nothing)
-        places = (first * self._size + np.arange(numbers.shape[1] * self._size))[:, None]
-        seen = (places >= begins[..., None]) & (places <= last[..., None])
+        positions = (first * self._size + np.arange(numbers.shape[1] * self._size))[:, None]
+        seen = (positions >= begins[..., None]) & (positions <= last[..., None])
         rows = batch.starts[members].astype(np.int64)[:, None] + token
         return Group(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
 

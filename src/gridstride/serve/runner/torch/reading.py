@@ -15,7 +15,7 @@ _LOGITS_AT_ONCE = 1 << 24
 
 def readings(batch: Batch, hidden: Tensor, logits: Callable[[Tensor], Tensor]) -> tuple[Reading, ...]:
     """Of the batch's reads, from hidden states [N, width]; `logits` are made of rows of them."""
-    return tuple(_reading(each, batch, hidden, logits) for each in batch.reads)
+    return tuple(_reading(read, batch, hidden, logits) for read in batch.reads)
 
 
 def _reading(read: Read, batch: Batch, hidden: Tensor, logits: Callable[[Tensor], Tensor]) -> Reading:
@@ -24,8 +24,8 @@ def _reading(read: Read, batch: Batch, hidden: Tensor, logits: Callable[[Tensor]
     if read.targets is not None:
         return tuple(_logprobs(rows, read.targets, read.top, logits))
     pooled = rows[-1] if read.pool == "last" else rows.sum(dim=0, dtype=torch.float32)
-    found: Reading = pooled.float().cpu().numpy()
-    return found
+    vector: Reading = pooled.float().cpu().numpy()
+    return vector
 
 
 def _logprobs(hidden: Tensor, targets: I64, top: int, logits: Callable[[Tensor], Tensor]) -> Iterator[TokenLogprobs]:

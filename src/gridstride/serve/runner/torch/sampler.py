@@ -97,8 +97,8 @@ def _mask(row: Tensor, draw: Draw) -> None:
 
 def _bias(row: Tensor, draw: Draw) -> None:
     if draw.sampling.logit_bias:
-        places = torch.tensor(list(draw.sampling.logit_bias), device=row.device)
-        row[places] += torch.tensor(list(draw.sampling.logit_bias.values()), device=row.device)
+        tokens = torch.tensor(list(draw.sampling.logit_bias), device=row.device)
+        row[tokens] += torch.tensor(list(draw.sampling.logit_bias.values()), device=row.device)
 
 
 def _repetition(row: Tensor, draw: Draw) -> None:
@@ -113,8 +113,8 @@ def _occurrences(row: Tensor, draw: Draw) -> None:
     """OpenAI's penalties: per occurrence in the output, and once for having occurred there."""
     s = draw.sampling
     if draw.output and (s.presence_penalty or s.frequency_penalty):
-        said, counts = torch.tensor(draw.output, device=row.device).unique(return_counts=True)
-        row[said] -= s.frequency_penalty * counts + s.presence_penalty
+        tokens, counts = torch.tensor(draw.output, device=row.device).unique(return_counts=True)
+        row[tokens] -= s.frequency_penalty * counts + s.presence_penalty
 
 
 _CHANGES: tuple[Callable[[Tensor, Draw], None], ...] = (_mask, _bias, _repetition, _occurrences)
@@ -123,11 +123,15 @@ _CHANGES: tuple[Callable[[Tensor, Draw], None], ...] = (_mask, _bias, _repetitio
 def _logprobs(
     logits: Tensor, tokens: Sequence[int], draws: Sequence[Draw]
 ) -> tuple[tuple[TokenLogprobs, ...] | None, ...]:
-    wanted = {i: d.sampling.logprobs for i, d in enumerate(draws) if d.sampling.logprobs is not None and tokens[i] >= 0}
-    return tuple((_of_row(logits[i], tokens[i], wanted[i]),) if i in wanted else None for i in range(len(draws)))
+    alternatives = {
+        i: d.sampling.logprobs for i, d in enumerate(draws) if d.sampling.logprobs is not None and tokens[i] >= 0
+    }
+    return tuple(
+        (_of_row(logits[i], tokens[i], alternatives[i]),) if i in alternatives else None for i in range(len(draws))
+    )
 
 
 def _of_row(logits: Tensor, token: int, alternatives: int) -> TokenLogprobs:
     logprobs = logits.log_softmax(dim=-1)
-    values, places = logprobs.topk(alternatives)
-    return TokenLogprobs(float(logprobs[token]), tuple(zip(places.tolist(), values.tolist(), strict=True)))
+    values, tokens = logprobs.topk(alternatives)
+    return TokenLogprobs(float(logprobs[token]), tuple(zip(tokens.tolist(), values.tolist(), strict=True)))

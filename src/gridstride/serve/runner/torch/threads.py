@@ -76,8 +76,12 @@ class Threads:
         if size.other is None:
             size.rest -= seconds
             return
-        taken = size.theirs if tried else size.ours
-        taken.steps, taken.tokens, taken.seconds = taken.steps + 1, taken.tokens + tokens, taken.seconds + seconds
+        threads = size.theirs if tried else size.ours
+        threads.steps, threads.tokens, threads.seconds = (
+            threads.steps + 1,
+            threads.tokens + tokens,
+            threads.seconds + seconds,
+        )
         self._judge(size)
 
     def _begin_trial(self, size: _Size) -> None:

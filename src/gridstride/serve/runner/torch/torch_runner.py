@@ -52,8 +52,8 @@ class TorchRunner:
         self._threads = threads
 
     def execute(self, batch: Batch) -> Sampled:
-        told = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
-        with told, torch.inference_mode():
+        thread_scope = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
+        with thread_scope, torch.inference_mode():
             hidden = self.hidden(batch)
             sampled = sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
             return replace(sampled, readings=readings(batch, hidden, self.decoder.logits)) if batch.reads else sampled

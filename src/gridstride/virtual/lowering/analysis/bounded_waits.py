@@ -53,10 +53,10 @@ def _reads_clock(ins: Instruction) -> bool:
 
 def _with_what_follows(registers: set[str], inside: list[Instruction], known: Mapping[str, bool]) -> set[str]:
     """The registers, and those that are worked out of them in the loop."""
-    found = set(registers)
-    while more := {w for ins in inside if not found.isdisjoint(_sources(ins, known)) for w in writes(ins)} - found:
-        found |= more
-    return found
+    names = set(registers)
+    while more := {w for ins in inside if not names.isdisjoint(_sources(ins, known)) for w in writes(ins)} - names:
+        names |= more
+    return names
 
 
 def _sources(ins: Instruction, known: Mapping[str, bool]) -> tuple[str, ...]:
@@ -74,10 +74,10 @@ def _known_in_next_round(graph: Graph, loop: Loop, inside: list[Instruction]) ->
     waiting = [stays for m in loop.members if (stays := _stays(graph, loop, m)) is not None]
     while waiting:
         register, value = waiting.pop()
-        made = [ins for ins in inside if register in writes(ins)]
-        if register not in known and len(made) == 1 and made[0].guard is None:
+        writers = [ins for ins in inside if register in writes(ins)]
+        if register not in known and len(writers) == 1 and writers[0].guard is None:
             known[register] = value
-            waiting += _implied(made[0], value=value)
+            waiting += _implied(writers[0], value=value)
     return known
 
 
@@ -86,20 +86,20 @@ def _stays(graph: Graph, loop: Loop, block: int) -> tuple[str, bool] | None:
     last, next_ = graph.blocks[block].terminator, graph.blocks[block].successors
     if last is None or last.guard is None or last.opcode != "bra" or len(next_) != 2:
         return None
-    taken, passed = (each in loop.members for each in next_)
-    if taken == passed or not _in_every_round(graph, loop, block):
+    branches_inside, passed = (successor in loop.members for successor in next_)
+    if branches_inside == passed or not _in_every_round(graph, loop, block):
         return None
-    return last.guard.register.name, taken != last.guard.negated
+    return last.guard.register.name, branches_inside != last.guard.negated
 
 
 def _implied(ins: Instruction, *, value: bool) -> Iterator[tuple[str, bool]]:
     """What the operands of a predicate are that has this value."""
-    whole = {("and", True), ("or", False)}
-    if ins.opcode in ("and", "or") and (ins.opcode, value) in whole:
+    implications = {("and", True), ("or", False)}
+    if ins.opcode in ("and", "or") and (ins.opcode, value) in implications:
         yield from ((o.name, value) for o in ins.operands[1:] if isinstance(o, Register))
     elif ins.opcode == "not" and isinstance(ins.operands[1], Register):
         yield ins.operands[1].name, not value
-    elif ins.opcode == "setp" and any((m, value) in whole for m in ins.modifiers):
+    elif ins.opcode == "setp" and any((m, value) in implications for m in ins.modifiers):
         yield from ((o.name, value) for o in ins.operands[3:] if isinstance(o, Register))
 
 

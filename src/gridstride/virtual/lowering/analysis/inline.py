@@ -81,11 +81,11 @@ class _Inliner:
 
     def _expand(self, function: Function) -> Function:
         caller = _Caller(function)
-        places = Counter(_called(function))
+        calls = Counter(_called(function))
         for statement in function.body:
             target = _target(statement)
-            wanted = target in self.waiting and places[target] <= MOST_COPIES
-            if wanted and isinstance(statement, Instruction) and by_symbols(statement):
+            expands = target in self.waiting and calls[target] <= MOST_COPIES
+            if expands and isinstance(statement, Instruction) and by_symbols(statement):
                 callee = self.expand(self.module.functions[target])
                 self._copies += 1
                 if not caller.clashes(callee) and len(caller.body) + len(callee.body) < MOST_STATEMENTS:
@@ -172,9 +172,9 @@ class _Names:
         assert isinstance(returned, Arguments)
         assert isinstance(passed, Arguments)
         own = [v.name for v in (*self.callee.params, *self.callee.returns)]
-        given = [*passed.items, *returned.items]
+        operands = [*passed.items, *returned.items]
         if name in own:
-            argument = given[own.index(name)]
+            argument = operands[own.index(name)]
             assert isinstance(argument, Symbol)
             return argument.name
         variable = self.callee.variables.get(name)
@@ -192,15 +192,15 @@ def _waits(function: Function, effects: SyncEffects) -> bool:
 def waiting_functions(functions: Sequence[Function], effects: SyncEffects) -> frozenset[str]:
     """Those among the functions of a kernel that stayed functions and may wait, themselves or in what they call."""
     devices = [f for f in functions if f.kind == "func" and f.defined]
-    found = {f.name for f in devices if _waits(f, effects)}
-    while more := {f.name for f in devices if f.name not in found and _reaches(f, found)}:
-        found |= more
-    return frozenset(found)
+    waiting = {f.name for f in devices if _waits(f, effects)}
+    while more := {f.name for f in devices if f.name not in waiting and _reaches(f, waiting)}:
+        waiting |= more
+    return frozenset(waiting)
 
 
-def _reaches(function: Function, found: set[str]) -> bool:
+def _reaches(function: Function, reached: set[str]) -> bool:
     calls = [s.operands[1] for s in function.instructions if s.opcode == "call"]
-    return any(t.name in found if isinstance(t, Symbol) else bool(found) for t in calls)
+    return any(t.name in reached if isinstance(t, Symbol) else bool(reached) for t in calls)
 
 
 def _movable(function: Function) -> bool:

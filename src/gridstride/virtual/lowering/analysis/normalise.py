@@ -47,12 +47,12 @@ Habit = Callable[[Instruction, frozenset[str]], bool]
 
 def _closure(functions: Sequence[Function], habit: Habit) -> frozenset[str]:
     """The functions that have the habit themselves or call one that does."""
-    found: frozenset[str] = frozenset()
+    closure: frozenset[str] = frozenset()
     while True:
-        more = frozenset(f.name for f in functions if any(habit(i, found) for i in f.instructions))
-        if more == found:
-            return found
-        found = more
+        more = frozenset(f.name for f in functions if any(habit(i, closure) for i in f.instructions))
+        if more == closure:
+            return closure
+        closure = more
 
 
 def _calls(ins: Instruction, functions: frozenset[str]) -> bool:
@@ -88,13 +88,13 @@ def normal(function: Function, effects: SyncEffects) -> Function:
 
 def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
     """The registers that are written once, with an integer."""
-    found: dict[str, Immediate | None] = {}
+    constants: dict[str, Immediate | None] = {}
     for s in body:
         if not isinstance(s, Instruction):
             continue
         for name in writes(s):
-            found[name] = _integer(s) if name not in found else None
-    return {name: value for name, value in found.items() if value is not None}
+            constants[name] = _integer(s) if name not in constants else None
+    return {name: value for name, value in constants.items() if value is not None}
 
 
 def _integer(s: Instruction) -> Immediate | None:

@@ -17,20 +17,20 @@ NUMBER, UNKNOWN = "", "?"
 
 def pointed_to(code: Code, arrays: Collection[str]) -> Mapping[str, str]:
     """For each register its array, NUMBER or UNKNOWN; a register counts with all that is ever written to it."""
-    found = dict.fromkeys(code.register_params, NUMBER)
+    pointees = dict.fromkeys(code.register_params, NUMBER)
     instructions = [ins for block in code.blocks for ins in block]
     changed = True
     while changed:
         changed = False
         for ins in instructions:
-            given = _result(ins, found, arrays, code)
+            result = _result(ins, pointees, arrays, code)
             for name in code.writes(ins):
-                now = found.get(name)
-                then = given if now is None or given is None else now if now == given else UNKNOWN
+                now = pointees.get(name)
+                then = result if now is None or result is None else now if now == result else UNKNOWN
                 if then is not None and then != now:
-                    found[name] = then
+                    pointees[name] = then
                     changed = True
-    return found
+    return pointees
 
 
 def array_of(operand: Operand, known: Mapping[str, str], arrays: Collection[str]) -> str:
@@ -38,24 +38,24 @@ def array_of(operand: Operand, known: Mapping[str, str], arrays: Collection[str]
     base = operand.base if isinstance(operand, Address) else operand
     if isinstance(base, Symbol):
         return base.name if base.name in arrays else ""
-    found = known.get(base.name, UNKNOWN) if isinstance(base, Register) else UNKNOWN
-    return "" if found in (NUMBER, UNKNOWN) else found
+    array = known.get(base.name, UNKNOWN) if isinstance(base, Register) else UNKNOWN
+    return "" if array in (NUMBER, UNKNOWN) else array
 
 
 def _result(ins: Instruction, known: Mapping[str, str], arrays: Collection[str], code: Code) -> str | None:
     """What an instruction's result points to; None while one of its operands has not been met."""
     if ins.opcode in ("ld", "ldu", "atom", "call", "tex", "suld"):
         return NUMBER
-    given = [_value(operand, known, arrays) for operand in ins.operands[1:]]
+    values = [_value(operand, known, arrays) for operand in ins.operands[1:]]
     match ins.opcode:
-        case "mov" | "cvta" | "cvt" if len(given) == 1:
-            return given[0]
+        case "mov" | "cvta" | "cvt" if len(values) == 1:
+            return values[0]
         case "add" | "sub" | "or":
-            return _moved(given[0], given[1], back=ins.opcode == "sub")
-        case "mad" if len(given) == 3:
-            return _moved(_number(given[0], given[1]), given[2], back=False)
+            return _moved(values[0], values[1], back=ins.opcode == "sub")
+        case "mad" if len(values) == 3:
+            return _moved(_number(values[0], values[1]), values[2], back=False)
         case "selp":
-            first, second = given[:2]
+            first, second = values[:2]
             return first if first == second else UNKNOWN if None not in (first, second) else first or second
     return _number(*(known.get(name) for name in code.reads(ins)))
 
@@ -71,11 +71,11 @@ def _value(operand: Operand, known: Mapping[str, str], arrays: Collection[str]) 
     return UNKNOWN
 
 
-def _number(*given: str | None) -> str | None:
+def _number(*left: str | None) -> str | None:
     """The result of arithmetic that keeps no address."""
-    if any(each not in (None, NUMBER) for each in given):
+    if any(array not in (None, NUMBER) for array in left):
         return UNKNOWN
-    return None if None in given else NUMBER
+    return None if None in left else NUMBER
 
 
 def _moved(a: str | None, b: str | None, *, back: bool) -> str | None:

@@ -51,11 +51,11 @@ def multiplies(ins: Instruction) -> bool:
 
 def hazards(code: Code) -> Hazards:
     """Of one function."""
-    found = Hazards([ins for block in code.blocks for ins in block if multiplies(ins)])
-    if found.products:
-        _InFlight(code, found).solve()
-        _Unfenced(code, found).solve()
-    return found
+    result = Hazards([ins for block in code.blocks for ins in block if multiplies(ins)])
+    if result.products:
+        _InFlight(code, result).solve()
+        _Unfenced(code, result).solve()
+    return result
 
 
 def _fragments(ins: Instruction) -> tuple[list[str], list[str]]:
@@ -67,9 +67,9 @@ def _fragments(ins: Instruction) -> tuple[list[str], list[str]]:
 class _InFlight:
     """Registers of wgmma in flight."""
 
-    def __init__(self, code: Code, found: Hazards) -> None:
-        self.code, self.found = code, found
-        self.numbers = {id(ins): n for n, ins in enumerate(found.products)}
+    def __init__(self, code: Code, hazards: Hazards) -> None:
+        self.code, self.found = code, hazards
+        self.numbers = {id(ins): n for n, ins in enumerate(hazards.products)}
         self._copies = 0
 
     def solve(self) -> None:
@@ -177,9 +177,9 @@ def _union(old: Flights, new: Flights) -> tuple[Flights, bool]:
 class _Unfenced:
     """Registers of wgmma that other instructions have written since the last fence."""
 
-    def __init__(self, code: Code, found: Hazards) -> None:
-        self.code, self.found = code, found
-        self.relevant = _sources(code, {r for ins in found.products for part in _fragments(ins) for r in part})
+    def __init__(self, code: Code, hazards: Hazards) -> None:
+        self.code, self.found = code, hazards
+        self.relevant = _sources(code, {r for ins in hazards.products for part in _fragments(ins) for r in part})
         self._by_id = {id(ins): ins for block in code.blocks for ins in block}
 
     def solve(self) -> None:

@@ -41,12 +41,12 @@ def follows(code: Code, block: int, first: int) -> bool:
 def _reached(code: Code, closed: int) -> set[int]:
     """The blocks that control can come to from the function's beginning where one block lets nothing through."""
     work = [0] if closed else []
-    found = set(work)
+    reached = set(work)
     for block in work:
-        new = set(code.successors[block]) - found - {closed}
-        found |= new
+        new = set(code.successors[block]) - reached - {closed}
+        reached |= new
         work += new
-    return found
+    return reached
 
 
 def _predecessors(code: Code, block: int) -> list[int]:
@@ -59,12 +59,12 @@ def _leading(code: Code, targets: set[int]) -> set[int]:
     for b, successors in enumerate(code.successors):
         for s in successors:
             before.setdefault(s, []).append(b)
-    found, work = set(targets), list(targets)
+    leading, work = set(targets), list(targets)
     while work:
-        new = [b for b in before.get(work.pop(), ()) if b not in found]
-        found.update(new)
+        new = [b for b in before.get(work.pop(), ()) if b not in leading]
+        leading.update(new)
         work += new
-    return found
+    return leading
 
 
 def _certain(code: Code, start: int) -> set[int]:
@@ -74,19 +74,21 @@ def _certain(code: Code, start: int) -> set[int]:
     way = _way_out(code, start)
     if not way:
         return set(range(len(code.blocks))) - {start}
-    place = {b: at for at, b in enumerate(way)}
-    found, seen, furthest = set(), set(way), 0
+    position = {b: at for at, b in enumerate(way)}
+    certain, seen, furthest = set(), set(way), 0
     for at, b in enumerate(way):
         if at and furthest == at:
-            found.add(b)
+            certain.add(b)
         work = [b]
         while work:
             successors = code.successors[work.pop()]
-            furthest = max([furthest, *(place[s] for s in successors if s in place)] if successors else [len(way)])
+            furthest = max(
+                [furthest, *(position[s] for s in successors if s in position)] if successors else [len(way)]
+            )
             new = set(successors) - seen
             seen |= new
             work += new
-    return found
+    return certain
 
 
 def _way_out(code: Code, start: int) -> list[int]:

@@ -39,12 +39,12 @@ def overlapped(blocks: Sequence[Sequence[Instruction]], successors: Sequence[Seq
 
 
 def _places(block: Sequence[Instruction], flight: Flight) -> frozenset[int]:
-    places = []
-    for place, ins in enumerate(block):
+    indices = []
+    for index, ins in enumerate(block):
         flight = _after(ins, flight)
         if any(flight) and ins.opcode != "cp":
-            places.append(place)
-    return frozenset(places)
+            indices.append(index)
+    return frozenset(indices)
 
 
 def _is_copy(ins: Instruction) -> bool:
@@ -68,7 +68,7 @@ def _join(one: Flight | None, other: Flight) -> Flight:
     if one is None:
         return other
     longest = max(len(one), len(other))
-    padded = ((*each, *(False,) * (longest - len(each))) for each in (one, other))
+    padded = ((*flags, *(False,) * (longest - len(flags))) for flags in (one, other))
     return tuple(a or b for a, b in zip(*padded, strict=True))
 
 

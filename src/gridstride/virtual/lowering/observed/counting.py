@@ -96,10 +96,10 @@ class Counting(Observer):
         kinds: Counter[tuple[str | None, int | None, str]] = Counter()
         products: Counter[tuple[str | None, int | None, str]] = Counter()
         for ins in block:
-            place = cx.program.source.in_own_file(ins.loc) or (None, None)
-            kinds[(*place, kind_of(ins))] += 1
+            location = cx.program.source.in_own_file(ins.loc) or (None, None)
+            kinds[(*location, kind_of(ins))] += 1
             if operations := tensor_operations(ins):
-                products[(*place, tensor_type(ins))] += operations
+                products[(*location, tensor_type(ins))] += operations
         copying = Counter(
             cx.program.source.in_own_file(ins.loc) or (None, None)
             for place, ins in enumerate(cx.code.blocks[index])
@@ -126,12 +126,12 @@ class Counting(Observer):
         counter = b.offset(counter, 8)
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
-    def branch(self, cx: Lowering, taken: Value, rest: Value) -> None:
+    def branch(self, cx: Lowering, jumps: Value, rest: Value) -> None:
         """Counts a branch that lanes of the same warp leave on different ways."""
         at, (file, line) = self._take(1), cx.program.source.in_own_file(cx.ins.loc) or (None, None)
         self.branches.append(BranchCounter(at, file, line))
         b, zero = cx.b, constant("i32", 0)
-        both = b.op("and", b.compare("ne", taken, zero), b.compare("ne", rest, zero))
+        both = b.op("and", b.compare("ne", jumps, zero), b.compare("ne", rest, zero))
         split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
         counter = b.offset(cx.field("counters"), 8 * at)
         b.store(b.op("add", b.load("i64", counter), split), counter)
@@ -307,8 +307,8 @@ def _counts_up(ins: Instruction) -> bool:
 def _merged(cx: Lowering, kind: str) -> bool:
     """Whether ptxas adds up the warp first and has one lane do the atomic: integers, one address, no old value read."""
     where = next((o for o in cx.ins.operands if isinstance(o, Address)), None)
-    whole = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
-    return kind == "red" and whole and where is not None and cx.uniform(where.base)
+    is_full_word = bool(cx.ins.types) and cx.ins.types[-1] in ("u32", "s32", "b32")
+    return kind == "red" and is_full_word and where is not None and cx.uniform(where.base)
 
 
 def _way(ins: Instruction, kind: str) -> str:

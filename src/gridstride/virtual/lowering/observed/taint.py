@@ -53,11 +53,11 @@ class Taint:
     def _reached(self, cx: Lowering) -> set[str]:
         """Registers that such a value may come to; of large functions fewer and fewer ways are followed."""
         code = [ins for block in cx.code.blocks for ins in block]
-        given = {name for ins in code for name in _given(ins)} | self.unwritten
+        sources = {name for ins in code for name in _given(ins)} | self.unwritten
         for passing in (_PASSING, _PASSING - {Meaning.PRODUCT}):
-            found = _closure(cx, code, set(given), passing)
-            if len(found) <= MOST_FOLLOWED:
-                return found
+            names = _closure(cx, code, set(sources), passing)
+            if len(names) <= MOST_FOLLOWED:
+                return names
         shuffled = {name for ins in code if ins.opcode == "shfl" for name in _shuffled(ins)}
         return _closure(cx, code, shuffled | self.unwritten, _PASSING - {Meaning.PRODUCT})
 
@@ -278,7 +278,7 @@ def _one() -> Value:
 _PASSING = {Meaning.OPERANDS, Meaning.DECIDED, Meaning.LANES, Meaning.PRODUCT}
 
 
-def _closure(cx: Lowering, code: list[Instruction], found: set[str], passing: set[Meaning]) -> set[str]:
+def _closure(cx: Lowering, code: list[Instruction], names: set[str], passing: set[Meaning]) -> set[str]:
     """`found`, and what follows from it by instructions that pass it on."""
     follows: dict[str, set[str]] = {}
     for ins in code:
@@ -286,12 +286,12 @@ def _closure(cx: Lowering, code: list[Instruction], found: set[str], passing: se
             # A guard decides, too, and sums may be added to: `reads` has both.
             for name in {*_sources(ins), *cx.code.reads(ins)}:
                 follows.setdefault(name, set()).update(written)
-    work = list(found)
+    work = list(names)
     while work:
-        more = follows.get(work.pop(), set()) - found
-        found |= more
+        more = follows.get(work.pop(), set()) - names
+        names |= more
         work += more
-    return found
+    return names
 
 
 def _unwritten(cx: Lowering) -> set[str]:

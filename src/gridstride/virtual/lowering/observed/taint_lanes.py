@@ -51,8 +51,8 @@ def group(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> Value | None:
     members = cx.value(ins.operands[-1], "b32") if sync else ALL
     met = _met(cx, members, spoilt)
     if ins.opcode == "vote" and {"any", "all"} & set(ins.modifiers):
-        said = b.bitcast(cx.vector(ins.operands[1], "pred"), "i32")
-        decisive = b.op("xor", said, ALL) if "all" in ins.modifiers else said
+        bits = b.bitcast(cx.vector(ins.operands[1], "pred"), "i32")
+        decisive = b.op("xor", bits, ALL) if "all" in ins.modifiers else bits
         sure = b.op("and", b.op("and", decisive, b.op("xor", own, ALL)), cx.active())
         met = b.op("and", met, b.op("xor", _met(cx, members, sure), ALL))
     return either(cx, [met, named])
@@ -113,12 +113,12 @@ def product(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> list[Value | Non
     rows = [_rows(cx, either(cx, a[half::halves])) for half in range(halves)]
     columns = _columns(cx, either(cx, b))
     packed = 2 if len(targets) == halves else 1
-    found: list[Value | None] = []
+    masks: list[Value | None] = []
     for register, own in enumerate(kept):
         half = accumulator(register, 0, 0, packed)[0] // 8
         odd = {accumulator(register, 0, item, packed)[1] % 2 for item in range(packed)}
-        found.append(either(cx, [rows[half], *(columns[each] for each in odd), known[2], own]))
-    return found
+        masks.append(either(cx, [rows[half], *(columns[column] for column in odd), known[2], own]))
+    return masks
 
 
 def _volta(ins: Instruction) -> bool:
@@ -154,10 +154,10 @@ def _columns(cx: Lowering, mask: Value | None) -> list[Value | None]:
     found = []
     for odd in (0, 1):
         lanes = [vector for g in range(odd, 8, 2) for vector in [(g, 0x11111111 << g // 2)]]
-        each = [
+        masks = [
             everywhere(cx, b.compare("ne", b.op("and", spread, constant("i32", 1 << 4 * g)), NONE)) for g, _ in lanes
         ]
-        chosen = [b.op("and", one, constant("i32", to)) for one, (_, to) in zip(each, lanes, strict=True)]
+        chosen = [b.op("and", one, constant("i32", to)) for one, (_, to) in zip(masks, lanes, strict=True)]
         found.append(either(cx, chosen))
     return found
 
@@ -165,15 +165,15 @@ def _columns(cx: Lowering, mask: Value | None) -> list[Value | None]:
 def _group_product(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> list[Value | None]:
     """wgmma adds to its registers, unless scale-d is false; a matrix in shared memory is not looked at."""
     first = ins.operands[1]
-    whole = entire(cx, [mask_of(o) for o in first.items]) if isinstance(first, Vector) else None
+    all_lanes = entire(cx, [mask_of(o) for o in first.items]) if isinstance(first, Vector) else None
     scale = ins.operands[5 if "sp" in ins.modifiers else 3]
     adds = cx.b.bitcast(cx.vector(scale, "pred"), "i32") if not isinstance(scale, Immediate) else None
-    found = []
+    masks = []
     for target in items(ins.operands[0]):
         own = mask_of(target)
         if isinstance(scale, Immediate) and scale.bits == 0:
             own = None
         elif own is not None and adds is not None:
             own = cx.b.op("and", own, adds)
-        found.append(either(cx, [own, whole]))
-    return found
+        masks.append(either(cx, [own, all_lanes]))
+    return masks

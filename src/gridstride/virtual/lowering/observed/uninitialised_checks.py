@@ -122,9 +122,9 @@ def _mark(cx: Lowering, site: int, access: Access, where: Value, ask: str, space
             bad = matrix_words(cx, unset)
             taint.loaded(cx, target.name, bad, site, b.resize(words, "i64"), space)
         else:
-            place = b.op("add", where, constant(where.type, access.size * j)) if j else where
-            bad = b.call("i32", ask, cx.warp, cx.active(), place, constant("i32", access.size))
-            taint.loaded(cx, target.name, bad, site, b.resize(place, "i64"), space)
+            address = b.op("add", where, constant(where.type, access.size * j)) if j else where
+            bad = b.call("i32", ask, cx.warp, cx.active(), address, constant("i32", access.size))
+            taint.loaded(cx, target.name, bad, site, b.resize(address, "i64"), space)
 
 
 def _unmark(cx: Lowering, access: Access, where: Value, again: str) -> None:
@@ -141,8 +141,8 @@ def _unmark(cx: Lowering, access: Access, where: Value, again: str) -> None:
         else:
             bad = b.op("and", mask, cx.active())
             with b.if_(b.compare("ne", bad, constant("i32", 0))):
-                place = b.op("add", where, constant(where.type, access.size * j)) if j else where
-                b.call("void", again, cx.warp, bad, place, constant("i32", access.size))
+                address = b.op("add", where, constant(where.type, access.size * j)) if j else where
+                b.call("void", again, cx.warp, bad, address, constant("i32", access.size))
 
 
 def _words(cx: Lowering, rows: Value, matrix: int) -> Value:

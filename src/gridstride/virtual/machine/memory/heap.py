@@ -70,9 +70,9 @@ class Heap:
         now = HeapUse(*(int(r[f]) for f in ("allocations", "frees", "live", "live_bytes", "failed", "asked")))
         if before is None:
             return now
-        made, freed = now.allocations - before.allocations, now.frees - before.frees
-        failed, asked = now.failed - before.failed, now.asked - before.asked
-        return HeapUse(made, freed, now.live, now.live_bytes, failed, asked)
+        allocated, freed = now.allocations - before.allocations, now.frees - before.frees
+        failed, requested = now.failed - before.failed, now.asked - before.asked
+        return HeapUse(allocated, freed, now.live, now.live_bytes, failed, requested)
 
     def all_set(self) -> None:
         """A kernel has run that leaves no trace of what it writes."""

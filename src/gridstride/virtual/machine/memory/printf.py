@@ -56,8 +56,8 @@ class _Reader:
     def string(self) -> bytes:
         end = self.text.find(0, self.at)
         end = len(self.text) if end < 0 else end
-        found, self.at = self.text[self.at : end], end + 1
-        return found
+        text, self.at = self.text[self.at : end], end + 1
+        return text
 
     def spec(self) -> PrintfSpec | None:
         """What stands between a % and its letter; None where the text ends in it."""
@@ -173,13 +173,13 @@ def _hexadecimal(x: float, spec: PrintfSpec) -> str:
     if spec.precision is None:
         digits = digits.rstrip("0")
     else:
-        whole = int(lead + digits, 16)
+        number = int(lead + digits, 16)
         drop = 4 * (len(digits) - spec.precision)
         if drop > 0:
-            half, rest = 1 << (drop - 1), whole & ((1 << drop) - 1)
-            whole >>= drop
-            whole += rest > half or (rest == half and whole & 1)
-            text = format(whole, "x").rjust(spec.precision + 1, "0")
+            half, rest = 1 << (drop - 1), number & ((1 << drop) - 1)
+            number >>= drop
+            number += rest > half or (rest == half and number & 1)
+            text = format(number, "x").rjust(spec.precision + 1, "0")
             lead, digits = text[: len(text) - spec.precision], text[len(text) - spec.precision :]
         else:
             digits = digits.ljust(spec.precision, "0")

@@ -68,8 +68,8 @@ class Output:
 
     def records(self, launch: Any) -> list[OutputRecord]:
         """All records of a launch, ordered by block and warp."""
-        found = _records(self._memory, min(int(launch["output_used"]), self.size))
-        return sorted(found, key=lambda r: (r.block, r.warp))
+        records = _records(self._memory, min(int(launch["output_used"]), self.size))
+        return sorted(records, key=lambda r: (r.block, r.warp))
 
     def show(self, launch: Any, *, stopped: bool = False) -> None:
         """Writes what a launch printed, the beginning of it where it was stopped, and warns where the

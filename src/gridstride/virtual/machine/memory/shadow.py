@@ -79,8 +79,8 @@ class Shadow:
             return
         if int(self._record["clock"][0] - self._record["base"][0]) * EVENT.size > KEPT:
             self._events.madvise(mmap.MADV_DONTNEED)
-        each = ENTRY / max(1, self._covered[1])
-        self._held = min(self._held + touched * each, self._arena.used * each)
+        units = ENTRY / max(1, self._covered[1])
+        self._held = min(self._held + touched * units, self._arena.used * units)
         if self._held > KEPT:
             self._held = 0.0
             for plane in self._planes:

@@ -116,14 +116,18 @@ class Touched:
         if not self.cuts:
             return
         pages = map_.pages(-(-self._arena.extent() // SECTOR))
-        ends = {int(each["start"]): int(each["start"] + each["size"]) for each in self._arena.table() if each["size"]}
+        ends = {
+            int(range_["start"]): int(range_["start"] + range_["size"])
+            for range_ in self._arena.table()
+            if range_["size"]
+        }
         for number, cut in enumerate(self.cuts):
-            start = max((each for each in ends if each <= cut), default=cut)
+            start = max((end for end in ends if end <= cut), default=cut)
             end = min([ends.get(start, cut), *self.cuts[number + 1 : number + 2]])
             first, last = cut // SECTOR - self._low, (end - 1) // SECTOR - self._low
-            if cut < end and (found := map_.hull(first, last)):
+            if cut < end and (hull := map_.hull(first, last)):
                 sectors = min(round(map_.count(first, last, pages) * scale), last - first + 1)
-                low, high = (found[0] + self._low) * SECTOR, (found[1] + self._low + 1) * SECTOR
+                low, high = (hull[0] + self._low) * SECTOR, (hull[1] + self._low + 1) * SECTOR
                 yield Span(cut, low, min(end, high), way, sectors * SECTOR)
 
     def _of(self, map_: Map, scale: float) -> int:

@@ -54,8 +54,8 @@ class Graph:
 
     def loop_of(self, index: int) -> Loop | None:
         """The innermost loop around a block."""
-        around = [loop for loop in self.loops if index in loop.members]
-        return max(around, key=lambda loop: loop.depth, default=None)
+        loops = [loop for loop in self.loops if index in loop.members]
+        return max(loops, key=lambda loop: loop.depth, default=None)
 
     def is_back_edge(self, source: int, target: int) -> bool:
         """True for an edge that does not go forward in `order`."""
@@ -70,8 +70,8 @@ def ends_block(instruction: Instruction) -> bool:
 def build(function: Function) -> Graph:
     """The graph of a function with a body; one empty block for an empty body."""
     cuts = _cut(function.body)
-    place = {label: index for index, (labels, _) in enumerate(cuts) for label in labels}
-    successors = [_successors(code, index, len(cuts), place, function) for index, (_, code) in enumerate(cuts)]
+    index_of = {label: index for index, (labels, _) in enumerate(cuts) for label in labels}
+    successors = [_successors(code, index, len(cuts), index_of, function) for index, (_, code) in enumerate(cuts)]
     predecessors = reverse(successors)
     blocks = tuple(
         Block(i, labels[0] if labels else None, tuple(code), successors[i], predecessors[i], tuple(labels))
@@ -94,33 +94,33 @@ def build(function: Function) -> Graph:
 
 def reverse(successors: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
     """Predecessors from successors, each in index order."""
-    found: list[list[int]] = [[] for _ in successors]
+    predecessors: list[list[int]] = [[] for _ in successors]
     for source, targets in enumerate(successors):
         for target in targets:
-            found[target].append(source)
-    return [tuple(sources) for sources in found]
+            predecessors[target].append(source)
+    return [tuple(sources) for sources in predecessors]
 
 
 def _cut(body: Sequence[Statement]) -> list[tuple[list[str], list[Instruction]]]:
     """Cut a body into blocks: a label starts one, a branch, return, exit or trap ends one."""
     cuts: list[tuple[list[str], list[Instruction]]] = [([], [])]
-    ended = False
+    cut_here = False
     for statement in body:
         labels, code = cuts[-1]
-        if ended or (isinstance(statement, Label) and code):
+        if cut_here or (isinstance(statement, Label) and code):
             labels, code = [], []
             cuts.append((labels, code))
         if isinstance(statement, Label):
             labels.append(statement.name)
-            ended = False
+            cut_here = False
         else:
             code.append(statement)
-            ended = ends_block(statement)
+            cut_here = ends_block(statement)
     return cuts
 
 
 def _successors(
-    code: list[Instruction], index: int, count: int, place: Mapping[str, int], function: Function
+    code: list[Instruction], index: int, count: int, index_of: Mapping[str, int], function: Function
 ) -> tuple[int, ...]:
     following = (index + 1,) if index + 1 < count else ()
     last = code[-1] if code else None
@@ -130,7 +130,7 @@ def _successors(
     if ISA[last.opcode].kind is Class.BRANCH:
         name = next(operand.name for operand in last.operands if isinstance(operand, LabelRef))
         labels = (name,) if last.opcode == "bra" else function.branch_targets[name]
-        targets = tuple(place[label] for label in labels)
+        targets = tuple(index_of[label] for label in labels)
     return tuple(dict.fromkeys(targets if last.guard is None else targets + following))
 
 

@@ -24,8 +24,8 @@ def post_dominators(successors: Edges, order: Sequence[int]) -> tuple[int | None
             backwards[target].append(source)
     backwards[end] = [source for source in order if not successors[source]]
     _end_endless(backwards, order, end)
-    found = _immediate(backwards, _reverse_postorder(backwards, end))
-    return tuple(None if above == end else above for above in found[:end])
+    immediate = _immediate(backwards, _reverse_postorder(backwards, end))
+    return tuple(None if above == end else above for above in immediate[:end])
 
 
 def _end_endless(backwards: list[list[int]], order: Sequence[int], end: int) -> None:
@@ -48,24 +48,24 @@ def _spread(edges: Edges, work: list[int], reached: set[int]) -> None:
 
 
 def _reverse_postorder(edges: Edges, start: int) -> list[int]:
-    found: list[int] = []
+    postorder: list[int] = []
     seen = {start}
     path = [(start, iter(edges[start]))]
     while path:
         node, targets = path[-1]
         target = next((t for t in targets if t not in seen), None)
         if target is None:
-            found.append(node)
+            postorder.append(node)
             path.pop()
         else:
             seen.add(target)
             path.append((target, iter(edges[target])))
-    return found[::-1]
+    return postorder[::-1]
 
 
 def _immediate(successors: Edges, order: Sequence[int]) -> list[int | None]:
     """Immediate dominators. `order` starts at the root; every other node comes after one of its predecessors."""
-    rank = {node: place for place, node in enumerate(order)}
+    rank = {node: position for position, node in enumerate(order)}
     sources: dict[int, list[int]] = {node: [] for node in order}
     for node in order:
         for target in successors[node]:

@@ -25,12 +25,12 @@ class Liveness:
 
     def registers(self, bits: int) -> tuple[str, ...]:
         """The names in a set of bits."""
-        found: list[str] = []
+        names: list[str] = []
         while bits:
             lowest = bits & -bits
-            found.append(self.names[lowest.bit_length() - 1])
+            names.append(self.names[lowest.bit_length() - 1])
             bits ^= lowest
-        return tuple(found)
+        return tuple(names)
 
     def after(self, block: Block) -> Iterator[tuple[Instruction, int]]:
         """The instructions of a block, last first, each with the set of registers live after it."""

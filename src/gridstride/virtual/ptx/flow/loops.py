@@ -58,11 +58,11 @@ def nest(successors: Edges) -> tuple[tuple[int, ...], tuple[Loop, ...]]:
 
 
 def _sources(successors: Edges, reachable: Sequence[int]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in successors]
+    sources: list[list[int]] = [[] for _ in successors]
     for source in sorted(reachable):
         for target in successors[source]:
-            found[target].append(source)
-    return found
+            sources[target].append(source)
+    return sources
 
 
 def _describe(component: _Component, entered: list[list[int]]) -> Loop:
@@ -85,7 +85,7 @@ def _components(
     low: dict[int, int] = {}
     open_nodes: list[int] = []
     closed: set[int] = set()
-    found: list[_Component] = []
+    components: list[_Component] = []
     path: list[tuple[int, Iterator[int]]] = []
 
     def enter(node: int) -> None:
@@ -112,5 +112,5 @@ def _components(
                 del open_nodes[-len(members) :]
                 closed |= members
                 loop = len(members) > 1 or (node != cut and node in successors[node])
-                found.append(_Component(node, members, loop, depth, cut))
-    return found
+                components.append(_Component(node, members, loop, depth, cut))
+    return components

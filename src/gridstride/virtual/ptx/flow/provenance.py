@@ -31,25 +31,25 @@ def parameter_of(function: Function, ptx_line: int) -> str | None:
     access = next((i for i in function.instructions if i.ptx_line == ptx_line), None)
     if access is None or function.kind != "entry":
         return None
-    made: dict[str, list[Instruction]] = {}
+    writers: dict[str, list[Instruction]] = {}
     for ins in function.instructions:
         for register in writes(ins):
-            made.setdefault(register, []).append(ins)
+            writers.setdefault(register, []).append(ins)
     wide = {p.name for p in function.params if p.size == 8}
-    found: set[str] = set()
+    parameters: set[str] = set()
     work = [r for o in access.operands if isinstance(o, Address) for r in registers_of(o)][:1]
     seen = set(work)
     while work and len(seen) < MOST_STEPS:
-        for ins in made.get(work.pop(), ()):
+        for ins in writers.get(work.pop(), ()):
             name = _loaded(ins)
-            found |= {name} & wide if name else set()
+            parameters |= {name} & wide if name else set()
             sources = ins.operands[_POINTERS[ins.opcode]] if ins.opcode in _POINTERS else ()
             if ins.opcode in ("mov", "selp") and any(isinstance(o, Immediate) for o in sources):
                 return None  # a null pointer, or an address made up
             more = [o.name for o in sources if isinstance(o, Register)]
             work += [r for r in more if r not in seen]
             seen.update(more)
-    return found.pop() if len(found) == 1 else None
+    return parameters.pop() if len(parameters) == 1 else None
 
 
 def _loaded(ins: Instruction) -> str | None:

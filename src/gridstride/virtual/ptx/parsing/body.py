@@ -211,14 +211,14 @@ class BodyReader:
             if statement.opcode == "call" and name not in body.prototypes and name not in body.call_targets:
                 raise self._wrong_label(name, "a .callprototype or .calltargets list", at)
 
-    def _wrong_label(self, name: str, wanted: str, at: int) -> PtxError:
-        return self.cursor.error(f"{shown(name)} is not the label of {wanted}", at)
+    def _wrong_label(self, name: str, label: str, at: int) -> PtxError:
+        return self.cursor.error(f"{shown(name)} is not the label of {label}", at)
 
 
 def read_pragmas(cursor: Cursor) -> list[str]:
     """Read what follows `.pragma`: strings up to a semicolon."""
-    found = [cursor.string()]
+    pragmas = [cursor.string()]
     while cursor.accept(","):
-        found.append(cursor.string())
+        pragmas.append(cursor.string())
     cursor.expect(";", "after .pragma")
-    return found
+    return pragmas

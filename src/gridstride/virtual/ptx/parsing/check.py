@@ -26,11 +26,11 @@ class Line:
         last = -1
         for word in words:
             after = last if word in TYPES else -1
-            place = next((i for i, (choice, _) in free.items() if word in choice and i > after), None)
-            if place is None:
+            index = next((i for i, (choice, _) in free.items() if word in choice and i > after), None)
+            if index is None:
                 return False
-            del free[place]
-            last = place if word in TYPES else last
+            del free[index]
+            last = index if word in TYPES else last
         return not any(required for _, required in free.values())
 
 
@@ -71,9 +71,9 @@ def _slot(text: str, types: Sequence[str], size: int) -> Slot:
     text, _, pair = text.partition("|")
     special = {"x": "any", "m": "move", "[]": "address", "[t]": "tensor", "v": "part"}.get(text.rstrip("="))
     if special is not None:
-        whole = special != "move" or size == 1
-        moved = types[-1] if special == "move" and types and whole else "u32"
-        return Slot(special if whole else "any", moved, text.endswith("="), optional=optional)
+        is_single = special != "move" or size == 1
+        moved = types[-1] if special == "move" and types and is_single else "u32"
+        return Slot(special if is_single else "any", moved, text.endswith("="), optional=optional)
     if text.startswith("#"):
         return Slot("constant", allowed=_numbers(text[1:]), optional=optional)
     name = text.rstrip("=_+*")

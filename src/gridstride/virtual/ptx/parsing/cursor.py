@@ -52,8 +52,8 @@ class Cursor:
     def expect(self, text: str, where: str = "") -> None:
         """Take `text`, or raise."""
         if self.texts[self.pos] != text:
-            found = shown(self.token)
-            raise self.error(f"expected {text!r}{' ' + where if where else ''}, found {found}")
+            token = shown(self.token)
+            raise self.error(f"expected {text!r}{' ' + where if where else ''}, found {token}")
         self.pos += 1
 
     def take(self) -> str:

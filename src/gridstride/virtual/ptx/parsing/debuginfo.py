@@ -42,14 +42,14 @@ _STRING_PART = re.compile(r"([\w$]+):|\.b8\s+([\d,\s]+)")
 def debug_strings(source: str) -> dict[str, str]:
     """The strings of `.section .debug_str` by label. It stands after the functions that use them, so is read first."""
     section = _STRINGS.search(source)
-    found: dict[str, bytearray] = {}
+    strings: dict[str, bytearray] = {}
     current = bytearray()
     for label, data in _STRING_PART.findall(section[1] if section else ""):
         if label:
-            current = found.setdefault(label, bytearray())
+            current = strings.setdefault(label, bytearray())
         else:
             current += bytes(int(byte) for byte in data.replace(",", " ").split() if byte in _BYTES)
-    return {name: bytes(data).split(b"\0")[0].decode("utf-8", "replace") for name, data in found.items()}
+    return {name: bytes(data).split(b"\0")[0].decode("utf-8", "replace") for name, data in strings.items()}
 
 
 class Locations:

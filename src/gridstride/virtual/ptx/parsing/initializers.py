@@ -29,48 +29,48 @@ class Initializer:
                 raise self.cursor.error("expected '{': the initializer of an array stands in braces")
             return (self._element(),)
         at = self.cursor.pos
-        found: list[Immediate | Symbol] = []
-        self._row(dims or [1], found)
+        values: list[Immediate | Symbol] = []
+        self._row(dims or [1], values)
         room = 1
         for extent in dims:
             room *= extent
-        if len(found) > room and (not dims or dims[0]):
-            raise self.cursor.error(f"{len(found)} initial values for {room} elements", at)
-        return tuple(found)
+        if len(values) > room and (not dims or dims[0]):
+            raise self.cursor.error(f"{len(values)} initial values for {room} elements", at)
+        return tuple(values)
 
-    def _row(self, dims: list[int], found: list[Immediate | Symbol]) -> None:
+    def _row(self, dims: list[int], values: list[Immediate | Symbol]) -> None:
         cursor = self.cursor
         cursor.expect("{")
         stride = 1
         for extent in dims[1:]:
             stride *= extent
-        start = len(found)
+        start = len(values)
         while not cursor.accept("}"):
             if cursor.token == "{":
-                self._nested(dims, found, stride, start)
+                self._nested(dims, values, stride, start)
             else:
-                self._run(found)
+                self._run(values)
             if not cursor.accept(","):
                 cursor.expect("}", "or ',' in an initializer")
                 break
 
-    def _nested(self, dims: list[int], found: list[Immediate | Symbol], stride: int, start: int) -> None:
+    def _nested(self, dims: list[int], values: list[Immediate | Symbol], stride: int, start: int) -> None:
         if len(dims) < 2:
             raise self.cursor.error("braces nested deeper than the array has dimensions")
         at = self.cursor.pos
-        self._pad(found, start + -(-(len(found) - start) // max(1, stride)) * stride, at)
-        begin = len(found)
-        self._row(dims[1:], found)
-        if len(found) - begin > stride:
-            raise self.cursor.error(f"{len(found) - begin} initial values for a row of {stride} elements", at)
+        self._pad(values, start + -(-(len(values) - start) // max(1, stride)) * stride, at)
+        begin = len(values)
+        self._row(dims[1:], values)
+        if len(values) - begin > stride:
+            raise self.cursor.error(f"{len(values) - begin} initial values for a row of {stride} elements", at)
         if self.cursor.token == ",":
-            self._pad(found, begin + stride, at)
+            self._pad(values, begin + stride, at)
 
-    def _pad(self, found: list[Immediate | Symbol], length: int, at: int) -> None:
-        self.cursor.spend(length - len(found), "zeros between rows", at)
-        found += [_ZERO] * (length - len(found))
+    def _pad(self, values: list[Immediate | Symbol], length: int, at: int) -> None:
+        self.cursor.spend(length - len(values), "zeros between rows", at)
+        values += [_ZERO] * (length - len(values))
 
-    def _run(self, found: list[Immediate | Symbol]) -> None:
+    def _run(self, values: list[Immediate | Symbol]) -> None:
         """Read values up to a brace. Tables run to millions of plain integers, so those take the short way."""
         cursor = self.cursor
         texts = cursor.texts
@@ -79,10 +79,10 @@ class Initializer:
             after = texts[cursor.pos + 1] if token else ""
             value = literal(token) if after in (",", "}") else None
             if value is not None and value < 2**64:
-                found.append(Immediate("int", value))
+                values.append(Immediate("int", value))
                 cursor.pos += 1
             else:
-                found.append(self._element())
+                values.append(self._element())
             if texts[cursor.pos] != "," or texts[cursor.pos + 1] in ("{", "}"):
                 return
             cursor.pos += 1
@@ -149,12 +149,12 @@ def image(variable: Variable, resolve: Callable[[Symbol], int]) -> bytes:
     `resolve` gives the address of a symbol, with its offset and `generic` heeded; its mask is applied here.
     """
     size = TYPES[variable.type].size
-    found = bytearray()
+    data = bytearray()
     for value in variable.initializer or ():
         if isinstance(value, Symbol):
             address = resolve(value)
             bits = address if value.mask is None else masked(address, value.mask)
         else:
             bits = encode(value, variable.type)
-        found += (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    return bytes(found.ljust(variable.size, b"\0"))
+        data += (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    return bytes(data.ljust(variable.size, b"\0"))

@@ -101,7 +101,7 @@ class InstructionReader:
     def _operands(self, opcode: str) -> tuple[Operand, ...]:
         cursor = self.cursor
         texts = cursor.texts
-        found: list[Operand] = []
+        operands: list[Operand] = []
         if texts[cursor.pos] == ";":
             return ()
         if opcode == "bra":
@@ -110,24 +110,24 @@ class InstructionReader:
         while True:
             pos = cursor.pos
             operand = visible.get(texts[pos])
-            if opcode == "brx" and found:
+            if opcode == "brx" and operands:
                 operand = self._label()
             elif operand is not None and texts[pos + 1] in ENDS:
                 cursor.pos = pos + 1
             else:
                 operand = self.operands.operand()
-            found.append(operand)
+            operands.append(operand)
             if texts[cursor.pos] != ",":
-                return self._terminated(tuple(found))
-            if len(found) >= MAX_ITEMS:
+                return self._terminated(tuple(operands))
+            if len(operands) >= MAX_ITEMS:
                 raise cursor.error(f"more than {MAX_ITEMS} operands")
             cursor.pos += 1
 
-    def _terminated(self, found: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def _terminated(self, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
         token = self.cursor.token
         if token != ";":
             raise self.cursor.error(f"expected ',' or ';' after an operand, found {shown(token)}")
-        return found
+        return operands
 
     def _label(self) -> LabelRef:
         cursor = self.cursor
@@ -220,5 +220,5 @@ def relabel(instruction: Instruction, old: str, new: str) -> Instruction:
 
 def _wrong_count(opcode: str, count: int, arity: tuple[int, int]) -> str:
     least, most = arity
-    wanted = str(least) if least == most else f"{least} to {most}"
-    return f"{opcode!r} takes {wanted} operand{'' if wanted == '1' else 's'}, found {count}"
+    expected = str(least) if least == most else f"{least} to {most}"
+    return f"{opcode!r} takes {expected} operand{'' if expected == '1' else 's'}, found {count}"

@@ -23,12 +23,12 @@ _PLAIN = (
 def _specials() -> dict[str, Operand]:
     plain = (*_PLAIN, *_THREE, *(f"envreg{i}" for i in range(32)))
     counters = (f"pm{i}{suffix}" for i in range(8) for suffix in ("", "_64"))
-    found: dict[str, Operand] = {f"%{name}": Special(name) for name in (*plain, *counters)}
-    found |= {f"%{name}.{axis}": Special(name, axis) for name in _THREE for axis in "xyzw"}
-    found |= {
+    specials: dict[str, Operand] = {f"%{name}": Special(name) for name in (*plain, *counters)}
+    specials |= {f"%{name}.{axis}": Special(name, axis) for name in _THREE for axis in "xyzw"}
+    specials |= {
         f"%{name}.{old}": Special(name, axis) for name in _THREE for old, axis in zip("rgba", "xyzw", strict=True)
     }
-    return found
+    return specials
 
 
 SPECIALS: dict[str, Operand] = _specials()
@@ -135,12 +135,12 @@ class Names:
         what = "register" if name.startswith("%") else "name"
         return self.cursor.error(f"undefined {what} {shown(name)}{nearest(name, known)}", at)
 
-    def _unique(self, name: str, taken: set[str], *, clash: bool) -> str:
-        if not clash and name not in taken:
+    def _unique(self, name: str, used: set[str], *, clash: bool) -> str:
+        if not clash and name not in used:
             return name
         number = self._again.get(name, 1)
         while True:
             number += 1
-            if f"{name}~{number}" not in taken:
+            if f"{name}~{number}" not in used:
                 self._again[name] = number
                 return f"{name}~{number}"

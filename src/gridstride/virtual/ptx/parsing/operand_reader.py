@@ -106,13 +106,13 @@ class OperandReader:
         if cursor.token != "|":
             return first
         cursor.pos += 1
-        place = cursor.pos
+        start = cursor.pos
         token = cursor.take()
-        second = _SINK if token == "_" else self.named(token, place)
+        second = _SINK if token == "_" else self.named(token, start)
         if not isinstance(first, Register | Sink | Vector):
             raise cursor.error("only registers, vectors and '_' can stand before '|'", at)
         if not isinstance(second, Register | Sink):
-            raise cursor.error("only a register or '_' can stand after '|'", place)
+            raise cursor.error("only a register or '_' can stand after '|'", start)
         return Pair(first, second)
 
     def _negated(self) -> Operand:

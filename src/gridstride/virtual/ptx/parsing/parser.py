@@ -137,12 +137,12 @@ class ModuleReader:
 
     def _read_target(self) -> list[str]:
         cursor = self.cursor
-        found = [cursor.identifier("target")]
+        words = [cursor.identifier("target")]
         while cursor.accept(","):
-            found.append(cursor.identifier("target option"))
-        if not self._target and not re.fullmatch(r"(sm|compute)_\d{2,3}[a-z]?", found[0]):
-            raise cursor.error(f"unknown target {shown(found[0])}: expected one such as sm_90", cursor.pos - len(found))
-        return found
+            words.append(cursor.identifier("target option"))
+        if not self._target and not re.fullmatch(r"(sm|compute)_\d{2,3}[a-z]?", words[0]):
+            raise cursor.error(f"unknown target {shown(words[0])}: expected one such as sm_90", cursor.pos - len(words))
+        return words
 
     def _read_address_size(self) -> None:
         cursor = self.cursor
@@ -234,18 +234,18 @@ class ModuleReader:
         body = BodyReader(self.cursor, names, self._callable, self.strings).read()
         return _complete(replace(function, params=params, returns=returns), names, body)
 
-    def _parameters(self, names: Names, given: tuple[Variable, ...], at: int) -> tuple[Variable, ...]:
-        found: list[Variable] = []
-        for variable in given:
+    def _parameters(self, names: Names, earlier: tuple[Variable, ...], at: int) -> tuple[Variable, ...]:
+        parameters: list[Variable] = []
+        for variable in earlier:
             if variable.name == "_":
-                found.append(variable)
+                parameters.append(variable)
                 continue
             key = names.declare(variable.name, Register if variable.space == "reg" else Symbol, at)
             if variable.space == "reg":
                 names.registers[key] = variable.type
             names.element_sizes[key] = variable.info.size * variable.vector
-            found.append(replace(variable, name=key))
-        return tuple(found)
+            parameters.append(replace(variable, name=key))
+        return tuple(parameters)
 
 
 def _complete(function: Function, names: Names, body: Body) -> Function:

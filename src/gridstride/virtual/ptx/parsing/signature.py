@@ -25,7 +25,7 @@ MAX_PARAMETERS = 1 << 16
 def read_parameters(cursor: Cursor) -> tuple[Variable, ...]:
     """Read `(.param .b32 name, .reg .f64 %x)`; the name may be `_`."""
     cursor.expect("(")
-    found: list[Variable] = []
+    parameters: list[Variable] = []
     if cursor.accept(")"):
         return ()
     while True:
@@ -36,32 +36,32 @@ def read_parameters(cursor: Cursor) -> tuple[Variable, ...]:
         spec = read_spec(cursor, space)
         at = cursor.pos
         name = "_" if cursor.accept("_") else cursor.identifier("parameter")
-        found.append(read_variable(cursor, spec, name, {}, at))
-        if len(found) > MAX_PARAMETERS:
+        parameters.append(read_variable(cursor, spec, name, {}, at))
+        if len(parameters) > MAX_PARAMETERS:
             raise cursor.error(f"more than {MAX_PARAMETERS} parameters")
         if not cursor.accept(","):
             break
     cursor.expect(")", "or ',' after a parameter")
-    return tuple(found)
+    return tuple(parameters)
 
 
 def read_directives(cursor: Cursor, pragmas: list[str]) -> dict[str, tuple[int, ...]]:
     """Read what stands before `{` or `;`: `.maxntid 256, 1, 1` becomes ("maxntid", (256, 1, 1))."""
-    found: dict[str, tuple[int, ...]] = {}
+    directives: dict[str, tuple[int, ...]] = {}
     while cursor.token.startswith("."):
         token = cursor.take()
         if token == ".pragma":
             _pragma(cursor, pragmas)
         elif token in _SIZES:
-            found[token[1:]] = _values(cursor, token)
+            directives[token[1:]] = _values(cursor, token)
         elif token in _FLAGS:
-            found[token[1:]] = ()
+            directives[token[1:]] = ()
         elif token == ".attribute":
             _attribute(cursor)
         else:
             known = (*_SIZES, *_FLAGS, ".pragma")
             raise cursor.error(f"unknown directive {shown(token)} of a function{nearest(token, known)}", cursor.pos - 1)
-    return found
+    return directives
 
 
 def _values(cursor: Cursor, directive: str) -> tuple[int, ...]:

@@ -124,7 +124,7 @@ def _land_entry(m: IrModule) -> None:
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
                 reduces = entry.reduce != 0
-                _tell(b, warp, entry, reduces, site, lane, target, source, b.intrinsic("umax", size, bytes_))
+                _tell(b, warp, entry, reduces, (site, lane), (target, source, b.intrinsic("umax", size, bytes_)))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_race_meet", warp)
@@ -165,10 +165,14 @@ def _tell_global(
 
 
 def _tell(
-    b: Builder, warp: Record, entry: Record, reduces: Value, site: Value, lane: Value, target: Value, source: Value,
-    size: Value,
+    b: Builder, warp: Record, entry: Record, reduces: Value, who: tuple[Value, Value],
+    copied: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
-    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started."""
+    """The copy as a read or write of shared memory at this moment; between blocks, as of when it was started.
+
+    `who`: the site and the lane; `copied`: target, source and bytes.
+    """
+    (site, lane), (target, source, size) = who, copied
     kind, known = entry.kind, entry.field("known")
     reads = source - warp.shared < warp.shared_size
     with b.if_(reads):
@@ -191,10 +195,10 @@ def _commit(m: IrModule) -> None:
         with m.function("void", name, "warp* warp", "i32 mask") as (b, (warp, mask)):
             queue = warp.copies
             with b.if_(queue != NULL):
-                place = queue.field(field)
-                count = b.load(wide("i32"), place, align=4)
+                pointer = queue.field(field)
+                count = b.load(wide("i32"), pointer, align=4)
                 one = b.resize(b.bitcast(mask, wide("i1")), "i32")
-                b.store(count + one, place, align=4)
+                b.store(count + one, pointer, align=4)
 
 
 def _wait(m: IrModule) -> None:
@@ -253,24 +257,24 @@ def _land(m: IrModule) -> None:
         with b.if_(~(warp.copies != NULL)):
             b.ret(i32(0))
         block = warp.block
-        wanted = b.splat(b.define("i64", f"ptrtoint {barrier!r} to i64"))
+        target = b.splat(b.define("i64", f"ptrtoint {barrier!r} to i64"))
         with team(b, block) as member:
             b.store(i32(0), at)
             with b.loop() as done:
                 number = b.load("i32", at)
                 b.break_if(number >= member.warp_count, done)
                 b.store(number + 1, at)
-                _land_of(b, warp_at(b, member, number), (barrier, phase), wanted, landed)
+                _land_of(b, warp_at(b, member, number), (barrier, phase), target, landed)
         b.ret(b.load("i32", landed))
 
 
-def _land_of(b: Builder, other: Record, waited: tuple[Value, Value], wanted: Value, landed: Value) -> None:
+def _land_of(b: Builder, other: Record, waited: tuple[Value, Value], target: Value, landed: Value) -> None:
     """Lands what is in one warp's queue for the barrier, while the phase that is waited for lasts."""
     barrier, phase = waited
     queue = other.copies
     with entries(b, queue, queue.count) as (index, entry):
         kind = entry.kind
-        mine = b.load(wide("i64"), entry.field("barrier"), align=8) == wanted
+        mine = b.load(wide("i64"), entry.field("barrier"), align=8) == target
         lanes = b.bitcast(mine, "i32") & entry.mask
         counted = (kind == BULK_IN) | (kind == ARRIVING)
         lasts = (b.load("i64", barrier) >> 63) == phase

@@ -46,8 +46,8 @@ def _range(m: IrModule) -> None:
                 b.ret(peer)
             with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
                 b.ret(b.pointer(address))
-            found = _search(b, warp.launch, address)
-            start, length = found.start, found.size
+            range_ = _search(b, warp.launch, address)
+            start, length = range_.start, range_.size
             launch = warp.launch
             parameters = _address(b, launch.params), launch.param_size
             for window in ((start, length), (base, extent), parameters):
@@ -86,8 +86,8 @@ def _discard(m: IrModule) -> None:
         address = b.load("i64", row(b, where, lane, 8))
         b.call("void", "gs_global_range_store", warp, site, lane, address, i64(_LINE), i32(PLAIN), NULL)
         with b.if_(warp.launch.lanes_back != 0):
-            place = b.call("ptr", "gs_range", warp, site, lane, address, i32(_LINE), i32(_LINE), i32(GLOBAL))
-            b.emit(f"call void @llvm.memset.p0.i64({place!r}, i8 -1, i64 {_LINE}, i1 false)")
+            pointer = b.call("ptr", "gs_range", warp, site, lane, address, i32(_LINE), i32(_LINE), i32(GLOBAL))
+            b.emit(f"call void @llvm.memset.p0.i64({pointer!r}, i8 -1, i64 {_LINE}, i1 false)")
 
 
 def _copy(m: IrModule) -> None:
@@ -101,21 +101,21 @@ def _copy(m: IrModule) -> None:
         with b.if_(queue != NULL):
             b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(GROUPED), to, mask, size), entry)
             # Lanes that fill up with zeros do not read what is there.
-            whole = b.load(wide("i64"), counts) >= b.splat(b.resize(size, "i64"))
-            reading = mask & b.bitcast(whole, "i32")
+            is_full = b.load(wide("i64"), counts) >= b.splat(b.resize(size, "i64"))
+            reading = mask & b.bitcast(is_full, "i32")
             b.call("void", "gs_global_load", warp, origin, reading, b.load(wide("i64"), sources), size, i32(PLAIN))
         with b.lanes(mask) as lane:
             target, source = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources))
             bytes_ = b.resize(b.load("i64", row(b, counts, lane, 8)), "i32")
             bytes_ = b.intrinsic("umin", bytes_, size)
-            place = b.call("ptr", "gs_resolve", warp, to, lane, target, size, i32(SHARED))
+            pointer = b.call("ptr", "gs_resolve", warp, to, lane, target, size, i32(SHARED))
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, size, i32(GLOBAL))
             later = b.record(b.load("ptr", entry), COPY)
             with b.if_(later != NULL):
-                _fill(b, later, lane, place, data, bytes_)
+                _fill(b, later, lane, pointer, data, bytes_)
                 b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             with b.if_(~(later != NULL)):
-                b.call("void", "gs_move", place, data, bytes_, size)
+                b.call("void", "gs_move", pointer, data, bytes_, size)
 
 
 def _fill(b: Builder, entry: Record, lane: Value, place: Value, data: Value, bytes_: Value) -> None:
@@ -141,21 +141,21 @@ def _bulk(m: IrModule) -> None:
             with b.if_((bytes_ & 15) != 0):
                 fault, one = i32(FAULT["invalid_instruction"]), 1 << lane
                 b.call("void", "gs_fault", warp, to, fault, one, long, i32(16))
-            place = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
+            pointer = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)
             b.store(NULL, held)
             with b.if_(counted):
                 b.store(b.call("ptr", "gs_mbarrier_place", warp, to, lane, barriers, to_space, i32(0)), held)
-                b.call("void", "gs_wgmma_filled", warp, to, lane, place, bytes_)
+                b.call("void", "gs_wgmma_filled", warp, to, lane, pointer, bytes_)
                 b.call("void", "gs_unset_range", warp, origin, lane, data, bytes_, i32(0))
             inside = from_space == SHARED
             with b.if_(inside):
                 b.call("void", "gs_proxy_check", warp, origin, lane, data, bytes_)
             barrier, site = b.load("ptr", held), b.select(counted, to, origin)
             with b.if_(queue != NULL):
-                _bulk_later(b, warp, queue, site, lane, counted, (place, data, bytes_, barrier, reduce))
+                _bulk_later(b, warp, queue, site, lane, counted, (pointer, data, bytes_, barrier, reduce))
             with b.if_(~(queue != NULL)):
-                b.call("void", "gs_deliver", place, data, bytes_, i32(0), reduce)
+                b.call("void", "gs_deliver", pointer, data, bytes_, i32(0), reduce)
                 with b.if_(counted):
                     less = 0 - b.resize(bytes_, "i64")
                     b.call("i64", "gs_mbarrier_apply", warp, to, lane, barrier, i64(0), less, i64(0))
@@ -164,10 +164,10 @@ def _bulk(m: IrModule) -> None:
 def _bulk_later(
     b: Builder, warp: Record, queue: Record, site: Value, lane: Value, counted: Value, what: tuple[Value, ...]
 ) -> None:
-    place, data, bytes_, barrier, reduce = what
+    pointer, data, bytes_, barrier, reduce = what
     kind = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
     entry = b.record(b.call("ptr", "gs_copies_new", warp, queue, kind, site, 1 << lane, i32(0)), COPY)
-    _fill(b, entry, lane, place, data, bytes_)
+    _fill(b, entry, lane, pointer, data, bytes_)
     word = b.define("i64", f"ptrtoint {barrier!r} to i64")
     b.store(word, row(b, entry.field("barrier"), lane, 8))
     entry.reduce = reduce
@@ -186,9 +186,9 @@ def _store_later(m: IrModule) -> None:
         entry.tensor = IMMEDIATE
         with b.lanes(mask) as lane:
             target, value = (b.load("i64", row(b, v, lane, 8)) for v in (targets, values))
-            place = b.call("ptr", "gs_resolve", warp, site, lane, target, size, space)
+            pointer = b.call("ptr", "gs_resolve", warp, site, lane, target, size, space)
             barrier = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
-            _fill(b, entry, lane, place, b.pointer(value), size)
+            _fill(b, entry, lane, pointer, b.pointer(value), size)
             b.store(b.define("i64", f"ptrtoint {barrier!r} to i64"), row(b, entry.field("barrier"), lane, 8))
             wake(b, warp, barrier)
 
@@ -205,11 +205,11 @@ def _arrive(m: IrModule) -> None:
             b.store(b.call("ptr", "gs_copies_new", warp, queue, i32(ARRIVING), site, mask, i32(0)), entry)
         extra = 0 - b.resize(more, "i64")
         with b.lanes(mask) as lane:
-            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-            b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, extra, i64(0), i64(0))
+            pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            b.call("i64", "gs_mbarrier_apply", warp, site, lane, pointer, extra, i64(0), i64(0))
             later = b.record(b.load("ptr", entry), COPY)
             with b.if_(later != NULL):
-                word = b.define("i64", f"ptrtoint {place!r} to i64")
+                word = b.define("i64", f"ptrtoint {pointer!r} to i64")
                 b.store(word, row(b, later.field("barrier"), lane, 8))
             with b.if_(~(later != NULL)):
-                b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, i64(1), i64(0), i64(0))
+                b.call("i64", "gs_mbarrier_apply", warp, site, lane, pointer, i64(1), i64(0), i64(0))

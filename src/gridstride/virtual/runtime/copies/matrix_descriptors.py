@@ -97,15 +97,15 @@ def emit_descriptors(m: IrModule) -> None:
         limit = b.resize(warp.shared_size, "i32") - CHUNK
         with counted(b, groups) as group, counted(b, chunks) as chunk:
             piece = d.piece(b, first + group, chunk)
-            places = [d.chunk(b, piece, r) for r in range(ROWS)]
-            last = places[0]
-            for place in places[1:]:
-                last = b.intrinsic("umax", last, place)
+            starts = [d.chunk(b, piece, r) for r in range(ROWS)]
+            last = starts[0]
+            for start in starts[1:]:
+                last = b.intrinsic("umax", last, start)
             with b.if_(b.compare("sgt", last, limit)):
                 address, size = b.resize(last, "i64"), i32(CHUNK)
                 kind = i32(FAULT["out_of_bounds"])
                 b.call("void", "gs_fault_in", warp, site, kind, i32(1), address, size, i32(SHARED))
-            rows = [b.load("<8 x i16>", b.offset(shared, b.resize(p, "i64")), align=CHUNK) for p in places]
+            rows = [b.load("<8 x i16>", b.offset(shared, b.resize(p, "i64")), align=CHUNK) for p in starts]
             number = group * chunks + chunk
             to = b.offset(image, b.resize(number, "i64") * PIECE)
             with b.if_(d.transposed):

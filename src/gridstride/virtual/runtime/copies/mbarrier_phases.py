@@ -77,12 +77,12 @@ def _place(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 lane", "ptr where", "i32 space", "i32 fresh")
     with m.function("ptr", "gs_mbarrier_place", *head) as (b, (warp, site, lane, where, space, fresh)):
         address = b.load("i64", row(b, where, lane, 8))
-        place = b.call("ptr", "gs_resolve", warp, site, lane, address, i32(8), space)
-        tag = b.load("i64", place) & _TAG_MASK
+        pointer = b.call("ptr", "gs_resolve", warp, site, lane, address, i32(8), space)
+        tag = b.load("i64", pointer) & _TAG_MASK
         absent = (tag != _TAG) & (fresh == 0)
         with b.if_(absent):
             _misuse(b, warp, site, lane, ABSENT, address)
-        b.ret(place)
+        b.ret(pointer)
 
 
 def _init(m: IrModule) -> None:
@@ -91,14 +91,14 @@ def _init(m: IrModule) -> None:
         m.function("void", "gs_mbarrier_init", *head) as (b, (warp, site, mask, where, space, counts)),
         b.lanes(mask) as lane,
     ):
-        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(1))
+        pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(1))
         count = b.load("i64", row(b, counts, lane, 8))
         bad = count - 1 >= COUNT_MASK
         with b.if_(bad):
             _misuse(b, warp, site, lane, BAD_COUNT, count)
         none = b.constant("i64", 0)
-        b.store(packed(State(count, count, none, none)), place)
-        offset = b.define("i64", f"ptrtoint {place!r} to i64") - warp.shared
+        b.store(packed(State(count, count, none, none)), pointer)
+        offset = b.define("i64", f"ptrtoint {pointer!r} to i64") - warp.shared
         mine = b.splat(b.resize(offset, "i32"))
         b.call("void", "gs_unset_shared_store", warp, i32(1), mine, i32(8))
 
@@ -106,15 +106,15 @@ def _init(m: IrModule) -> None:
 def _inval(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space")
     with m.function("void", "gs_mbarrier_inval", *head) as (b, (warp, site, mask, where, space)), b.lanes(mask) as lane:
-        place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-        b.store(i64(0), place)
+        pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+        b.store(i64(0), pointer)
 
 
 def _apply(m: IrModule) -> None:
     """Takes arrivals, adds bytes to come, lowers what later phases expect; ends the phase when nothing is missing."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr place", "i64 arrivals", "i64 bytes", "i64 dropped")
-    with m.function("i64", "gs_mbarrier_apply", *head) as (b, (warp, site, lane, place, arrivals, bytes_, dropped)):
-        old = b.load("i64", place)
+    with m.function("i64", "gs_mbarrier_apply", *head) as (b, (warp, site, lane, pointer, arrivals, bytes_, dropped)):
+        old = b.load("i64", pointer)
         s = unpacked(b, old)
         missing, coming = s.missing - arrivals, s.bytes + bytes_
         with b.if_(missing > COUNT_MASK):
@@ -124,11 +124,11 @@ def _apply(m: IrModule) -> None:
         expected = s.expected - dropped
         nothing = (missing | coming) == 0
         with b.if_(nothing):
-            increment(b, b.record(b.call("ptr", "gs_owner", warp, place), BLOCK).field("epoch"))
-            b.call("void", "gs_team_flip", warp, place)
+            increment(b, b.record(b.call("ptr", "gs_owner", warp, pointer), BLOCK).field("epoch"))
+            b.call("void", "gs_team_flip", warp, pointer)
         missing = b.select(nothing, expected, missing)
         phase = s.phase ^ b.resize(nothing, "i64")
-        b.store(packed(State(expected, missing, coming, phase)), place)
+        b.store(packed(State(expected, missing, coming, phase)), pointer)
         b.ret(old)
 
 
@@ -141,10 +141,10 @@ def _arrive(m: IrModule) -> None:
         with b.if_((order & BLOCK_ORDER) != 0):
             b.call("void", "gs_race_order", warp)
         with b.lanes(mask) as lane:
-            place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-            b.call("void", "gs_team_give", warp, place, NULL, (order & CLUSTER_ORDER) == 0)
+            pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+            b.call("void", "gs_team_give", warp, pointer, NULL, (order & CLUSTER_ORDER) == 0)
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
-            b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, place, *values), row(b, states, lane, 8))
+            b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, pointer, *values), row(b, states, lane, 8))
 
 
 def _test(m: IrModule) -> None:
@@ -161,11 +161,11 @@ def _test(m: IrModule) -> None:
         with b.loop() as done:
             b.store(i32(0), over)
             with b.lanes(mask) as lane:
-                place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-                now = b.load("i64", place) >> 63
+                pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+                now = b.load("i64", pointer) >> 63
                 past = now != b.load("i64", row(b, phases, lane, 8))
                 with b.if_(past):
-                    b.call("void", "gs_team_get", warp, place, order == 0)
+                    b.call("void", "gs_team_get", warp, pointer, order == 0)
                 bit = b.resize(past, "i32") << lane
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
@@ -177,17 +177,17 @@ def _test(m: IrModule) -> None:
             b.break_if(patient, done)  # whoever arrives, and copies, come later than it gives up
             b.store(i32(0), landed)
             with b.if_(warp.copies != NULL), b.lanes(mask) as lane:
-                place = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
-                lasts = (b.load("i64", place) >> 63) == b.load("i64", row(b, phases, lane, 8))
+                pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
+                lasts = (b.load("i64", pointer) >> 63) == b.load("i64", row(b, phases, lane, 8))
                 with b.if_(lasts):  # a lane before may have ended it
-                    some = b.call("i32", "gs_copies_land", warp, place)
+                    some = b.call("i32", "gs_copies_land", warp, pointer)
                     b.store(b.load("i32", landed) | some, landed)
             with b.if_(b.load("i32", landed) == 0):
                 allowed = b.load("i32", left)
                 b.break_if(allowed == 0, done)
                 first = b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
-                place = b.call("ptr", "gs_mbarrier_place", warp, site, first, where, space, i32(0))
-                warp.polled = b.define("i64", f"ptrtoint {place!r} to i64")
+                pointer = b.call("ptr", "gs_mbarrier_place", warp, site, first, where, space, i32(0))
+                warp.polled = b.define("i64", f"ptrtoint {pointer!r} to i64")
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
         with b.if_((order & BLOCK_ORDER) != 0):
@@ -210,8 +210,8 @@ def _give_up(b: Builder, warp: Record, flags: Value) -> None:
 
 def _wait(b: Builder, warp: Record, site: Value, mask: Value, allowed: Value, left: Value) -> None:
     """Holds a warp whose lanes are all here until some phase ends; else lets the others run once."""
-    together = mask == warp.live
-    hold = together & ((allowed & MAY_WAIT) != 0)
+    converged = mask == warp.live
+    hold = converged & ((allowed & MAY_WAIT) != 0)
     warp.site = site
     with b.if_(hold):
         b.call("void", "gs_wait_any", warp)

@@ -25,8 +25,8 @@ def emit_multicast(m: IrModule) -> None:
     tensor = ("warp* warp", "i32 site", "i32 mask", "i32 rank", "ptr places", "ptr maps", "ptr barriers", "ptr corners",
               "ptr ranks")  # fmt: skip
     with m.function("void", "gs_tensor_multicast", *tensor) as (b, args):
-        warp, site, mask, rank, places, maps, barriers, corners, ranks = args
-        with _each(b, mask, ranks, places, barriers) as (lanes, (there, counted)):
+        warp, site, mask, rank, addresses, maps, barriers, corners, ranks = args
+        with _each(b, mask, ranks, addresses, barriers) as (lanes, (there, counted)):
             b.call("void", "gs_tensor", warp, site, lanes, rank, there, maps, counted, corners)
 
 

@@ -46,8 +46,8 @@ def _element(m: IrModule) -> None:
                 offset = b.load("i32", at)
                 b.break_if(offset >= bytes_, done)
                 b.store(offset + 4, at)
-                place = b.offset(shared, b.resize(offset, "i64"))
-                b.store(_rounded(b, b.load("i32", place)), place)
+                pointer = b.offset(shared, b.resize(offset, "i64"))
+                b.store(_rounded(b, b.load("i32", pointer)), pointer)
 
 
 def _rounded(b: Builder, x: Value) -> Value:
@@ -62,14 +62,14 @@ def _rounded(b: Builder, x: Value) -> Value:
 def _chunk(m: IrModule) -> None:
     """Sixteen bytes at a place in shared memory; units outside `low` to `high` are filled, or not written."""
     head = ("tensor* map", "ptr place", "i64 row", "i64 first", "i64 low", "i64 high", "i64 unit", "i32 out")
-    with m.function("void", "gs_tensor_chunk", *head) as (b, (map_, place, start, first, low, high, step, out)):
+    with m.function("void", "gs_tensor_chunk", *head) as (b, (map_, pointer, start, first, low, high, step, out)):
         size, at, fill = b.resize(step, "i32"), b.alloca("i64"), b.alloca("[2 x i64]")
         last = first + i64(CHUNK) // step
         inwards = out == 0
-        whole = b.compare("sge", first, low) & b.compare("sle", last, high)
-        with b.if_(whole, likely=True):
+        is_inside = b.compare("sge", first, low) & b.compare("sle", last, high)
+        with b.if_(is_inside, likely=True):
             data = b.pointer(start + first * step)
-            b.call("void", "gs_tensor_element", map_, place, data, i32(CHUNK), out)
+            b.call("void", "gs_tensor_element", map_, pointer, data, i32(CHUNK), out)
             b.ret()
         outside = b.select(map_.nan != 0, i64(NAN), i64(0))
         for half in range(2):
@@ -79,7 +79,7 @@ def _chunk(m: IrModule) -> None:
             e = b.load("i64", at)
             b.break_if(b.compare("sge", e, last), done)
             b.store(e + 1, at)
-            here = b.offset(place, (e - first) * step)
+            here = b.offset(pointer, (e - first) * step)
             inside = b.compare("sge", e, low) & b.compare("slt", e, high)
             with b.if_(inside):
                 data = b.pointer(start + e * step)
@@ -95,17 +95,17 @@ def _move(m: IrModule) -> None:
         shape = shape_of(b, map_)
         words = [b.load("i64", b.offset(corner, 8 * axis)) for axis in range(RANKS)]
         first, low, high = columns_of(b, shape, words[0], out)
-        with rows(b, map_, shape, words) as each:
-            some = each.inside & b.compare("slt", low, high)
+        with rows(b, map_, shape, words) as line:
+            some = line.inside & b.compare("slt", low, high)
             with b.if_(some):
                 touched = (high - low) * shape.unit
-                begin, short = each.start + low * shape.unit, b.resize(touched, "i32")
+                begin, short = line.start + low * shape.unit, b.resize(touched, "i32")
                 data = b.call("ptr", "gs_range", warp, site, lane, begin, short, i32(1), i32(GLOBAL))
                 b.call("void", "gs_unset_range", warp, site, lane, data, short, b.intrinsic("umin", out, i32(1)))
                 with b.if_(out == 0):
                     b.call("void", "gs_global_range_load", warp, site, lane, begin, touched, i32(PLAIN), NULL)
             end = b.select(some, high, low)  # a row outside of the tensor has no elements
-            _chunks(b, (warp, site, lane), map_, shared, out, each, shape, (first, low, end))
+            _chunks(b, (warp, site, lane), (map_, shared, out), line, shape, (first, low, end))
 
 
 def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[Value, Value, Value]:
@@ -116,22 +116,24 @@ def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[V
     start, _ = corner_of(b, word)
     first = start * shape.per
     chunk = i64(CHUNK) // shape.unit
-    whole = ((shape.length + (chunk - 1)) // chunk) * chunk
+    rounded = ((shape.length + (chunk - 1)) // chunk) * chunk
     span = shape.units * shape.step
-    length = b.select(out == 0, shape.length, whole)
+    length = b.select(out == 0, shape.length, rounded)
     return first, b.intrinsic("smax", first, i64(0)), b.intrinsic("smin", first + span, length)
 
 
 def _chunks(
-    b: Builder, who: tuple[Value, Value, Value], map_: Record, shared: Value, out: Value, each: Row, shape: CopyShape,
+    b: Builder, who: tuple[Value, Value, Value], copied: tuple[Record, Value, Value], line: Row, shape: CopyShape,
     inner: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
+    """The chunks of a row; `copied`: the map, the start in shared memory, and which way."""
+    map_, shared, out = copied
     (corner, low, high), warp = inner, b.record(who[0], WARP)
     observed = warp.observed != 0
     watched = observed & (out != 0)
     at, window = b.alloca("i64"), warp.shared
     base = b.define("i64", f"ptrtoint {shared!r} to i64") - window
-    first = base + each.number * shape.pitch
+    first = base + line.number * shape.pitch
     mask = b.resize(map_.swizzle, "i64")
     b.store(i64(0), at)
     with b.loop() as done:
@@ -140,16 +142,16 @@ def _chunks(
         b.store(q + CHUNK, at)
         offset = first + q
         turned = offset ^ ((offset >> 3) & mask)
-        place = b.pointer(window + turned)
+        pointer = b.pointer(window + turned)
         pixel, part = (b.op(op, q // shape.unit, shape.per) for op in ("udiv", "urem"))
         unit = corner + (pixel * shape.step * shape.per + part)
         with b.if_(watched):
-            _tell_stored(b, who, place, each.start, unit, (low, high, shape.unit), out)
-        b.call("void", "gs_tensor_chunk", map_, place, each.start, unit, low, high, shape.unit, out)
+            _tell_stored(b, who, pointer, line.start, unit, (low, high, shape.unit), out)
+        b.call("void", "gs_tensor_chunk", map_, pointer, line.start, unit, low, high, shape.unit, out)
 
 
 def _tell_stored(
-    b: Builder, who: tuple[Value, Value, Value], place: Value, start: Value, element: Value,
+    b: Builder, who: tuple[Value, Value, Value], pointer: Value, start: Value, element: Value,
     limits: tuple[Value, Value, Value], out: Value,
 ) -> None:  # fmt: skip
     """A chunk that leaves, with what it brings: two warps that store the same do not race (Triton lets them)."""
@@ -158,7 +160,7 @@ def _tell_stored(
     last = b.intrinsic("smin", element + i64(CHUNK) // size, high)
     with b.if_(b.compare("slt", first, last)):
         plain = out == 1
-        data = b.select(plain, b.offset(place, (first - element) * size), NULL)
+        data = b.select(plain, b.offset(pointer, (first - element) * size), NULL)
         strength = b.select(plain, i32(PLAIN), i32(STRONG))
         address, bytes_ = start + first * size, (last - first) * size
         b.call("void", "gs_global_range_store", *who, address, bytes_, strength, data)
@@ -172,7 +174,7 @@ def _tensor(m: IrModule) -> None:
     instruction is an im2col, and above it what `out` is to be (gs_tensor_element) but for the type.
     """
     head = ("warp* warp", "i32 site", "i32 mask", "i32 kind", "ptr places", "ptr maps", "ptr barriers", "ptr corners")
-    with m.function("void", "gs_tensor", *head) as (b, (warp, site, mask, kind, places, maps, barriers, corners)):
+    with m.function("void", "gs_tensor", *head) as (b, (warp, site, mask, kind, addresses, maps, barriers, corners)):
         queue, own, object_ = warp.copies, b.alloca(f"[{RANKS} x i64]"), b.alloca("ptr")
         counted = barriers != NULL
         queued = b.select(counted, i32(BULK_IN), i32(BULK_OUT))
@@ -182,17 +184,17 @@ def _tensor(m: IrModule) -> None:
             reduce = _reduction(b, warp, site, lane, map_, operation)
             out = b.select(counted, i32(0), reduce + 1)
             shape = shape_of(b, map_)
-            total, place = shape.total(b), b.load("i64", row(b, places, lane, 8))
+            total, address = shape.total(b), b.load("i64", row(b, addresses, lane, 8))
             short = b.resize(total, "i32")
             space = b.select(counted, i32(CLUSTER_SPACE), i32(SHARED))
             extent = b.resize(shape.extent(b), "i32")
-            shared = b.call("ptr", "gs_range", warp, site, lane, place, extent, i32(128), space)
+            shared = b.call("ptr", "gs_range", warp, site, lane, address, extent, i32(128), space)
             _own_corner(b, corners, lane, own)
             _check_corner(b, (warp, site, lane), map_, own, shape, out)
             b.store(NULL, object_)
             with b.if_(counted):
-                found = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
-                b.store(found, object_)
+                pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, barriers, space, i32(0))
+                b.store(pointer, object_)
                 b.call("void", "gs_wgmma_filled", warp, site, lane, shared, short)
             with b.if_(out != 0):
                 b.call("void", "gs_proxy_check", warp, site, lane, shared, short)
@@ -201,7 +203,8 @@ def _tensor(m: IrModule) -> None:
             with b.if_(later):
                 one = 1 << lane
                 entry = b.record(b.call("ptr", "gs_copies_new", warp, queue, queued, site, one, i32(0)), COPY)
-                _keep(b, entry, lane, counted, shared, map_, barrier, short, own)
+                sides = b.select(counted, shared, map_), b.select(counted, map_, shared), barrier
+                _keep(b, entry, lane, sides, short, own)
                 entry.reduce = reduce
                 with b.if_(counted):
                     wake(b, warp, barrier)
@@ -221,16 +224,16 @@ def _own_corner(b: Builder, corners: Value, lane: Value, own: Value) -> None:
 
 def _checked_map(b: Builder, warp: Record, site: Value, lane: Value, address: Value, kind: Value) -> Record:
     """The map at an address, if it is one of as many dimensions as the instruction, and of its mode."""
-    found = b.call("ptr", "gs_range", warp, site, lane, address, i32(TENSOR.size), i32(64), i32(GLOBAL))
-    map_ = b.record(found, TENSOR)
+    tensor_map = b.call("ptr", "gs_range", warp, site, lane, address, i32(TENSOR.size), i32(64), i32(GLOBAL))
+    map_ = b.record(tensor_map, TENSOR)
     known = map_.magic == TENSOR_MAGIC
     mode = b.resize(map_.im2col, "i32") * COLUMNS
     has = map_.rank | mode
     fits = has == kind
     with b.if_(~(known & fits)):
-        found = b.select(known, has, i32(0))
+        tensor_map = b.select(known, has, i32(0))
         lanes = 1 << lane
-        b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_map"]), lanes, b.resize(kind, "i64"), found)
+        b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_map"]), lanes, b.resize(kind, "i64"), tensor_map)
     with b.if_(_beyond_limits(b, map_)):
         lanes, limits = 1 << lane, i32(BEYOND_LIMITS)
         b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_map"]), lanes, b.resize(kind, "i64"), limits)
@@ -252,8 +255,8 @@ def _beyond_limits(b: Builder, map_: Record) -> Value:
     swizzle, interleave = map_.swizzle, map_.interleave
     for value, allowed in ((swizzle, (0, 0x10, 0x30, 0x70)), (interleave, (0, 16, 32))):
         known: Value = constant("i1", False)
-        for each in allowed:
-            known |= value == each
+        for limit in allowed:
+            known |= value == limit
         wrong |= ~known
     shape = shape_of(b, map_)
     return wrong | (shape.row > shape.pitch)
@@ -301,20 +304,21 @@ def _beside_box(b: Builder, map_: Record, starts: list[Value]) -> Value:
 
 def _reduction(b: Builder, warp: Record, site: Value, lane: Value, map_: Record, operation: Value) -> Value:
     """The number of what a cp.reduce does to elements of the map's type, 0 for a cp; a finding where there is none."""
-    found = b.call("i32", "gs_tensor_reduction", operation, map_.element)
-    with b.if_(b.compare("slt", found, i32(0))):
+    reduction = b.call("i32", "gs_tensor_reduction", operation, map_.element)
+    with b.if_(b.compare("slt", reduction, i32(0))):
         lanes, type_ = 1 << lane, b.resize(map_.element, "i64")
         b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_reduction"]), lanes, type_, operation)
-    return found
+    return reduction
 
 
 def _keep(
-    b: Builder, entry: Record, lane: Value, counted: Value, shared: Value, map_: Record, barrier: Value, total: Value,
-    corner: Value,
+    b: Builder, entry: Record, lane: Value, sides: tuple[Value, Value, Value], total: Value, corner: Value
 ) -> None:  # fmt: skip
-    """A queued copy has its shared side where other copies have theirs, and the map on the other side."""
-    sides = {"target": b.select(counted, shared, map_), "source": b.select(counted, map_, shared), "barrier": barrier}
-    for name, pointer in sides.items():
+    """A queued copy has its shared side where other copies have theirs, and the map on the other side.
+
+    `sides`: target, source and barrier.
+    """
+    for name, pointer in zip(("target", "source", "barrier"), sides, strict=True):
         b.store(b.define("i64", f"ptrtoint {pointer!r} to i64"), row(b, entry.field(name), lane, 8))
     b.store(total, row(b, entry.field("bytes"), lane, 4))
     entry.tensor = BOX

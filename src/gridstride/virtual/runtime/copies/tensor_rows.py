@@ -90,8 +90,8 @@ def shape_of(b: Builder, map_: Record) -> CopyShape:
     count = b.select(_flag(b, map_, "im2col"), _wide(b, map_, "box", 1), tiles)
     row = units * unit
     mask = b.resize(map_.swizzle, "i64")
-    whole = b.select(interleaved, row, mask + CHUNK)  # a pattern's rows are whole
-    pitch = b.select(mask == 0, row, whole)
+    length = b.select(interleaved, row, mask + CHUNK)  # a pattern's rows are whole
+    pitch = b.select(mask == 0, row, length)
     return CopyShape(unit, per, first, units, _wide(b, map_, "size", 0) * per, row, pitch, count)
 
 
@@ -123,10 +123,10 @@ def rows(b: Builder, map_: Record, shape: CopyShape, corner: Sequence[Value]) ->
         yield Row(r, start, inside)
         carry: Value = constant("i1", True)
         for axis, (first, end, step) in zip(axes, limits, strict=True):
-            place = b.offset(at, 8 * axis)
-            x = b.load("i64", place) + b.select(carry, step, i64(0))
+            pointer = b.offset(at, 8 * axis)
+            x = b.load("i64", pointer) + b.select(carry, step, i64(0))
             carry &= b.compare("sge", x, end)
-            b.store(b.select(carry, first, x), place)
+            b.store(b.select(carry, first, x), pointer)
 
 
 def pixel_box(b: Builder, map_: Record, axis: int) -> tuple[Value, Value]:

@@ -100,8 +100,8 @@ def _wavefronts(m: IrModule) -> None:
         rising, leaders = visited(b, part, word)
         part = b.select(rising, leaders, part)
         bank = word & (BANKS - 1)
-        each = 1 << bank
-        mine = b.select(b.bitcast(part, wide("i1")), each, constant(each.type, 0))
+        bit = 1 << bank
+        mine = b.select(b.bitcast(part, wide("i1")), bit, constant(bit.type, 0))
         union = b.call("i32", f"llvm.vector.reduce.or.v{LANES}i32", mine)
         with b.if_(popcount(b, union) == popcount(b, part)):
             b.ret(i32(1))
@@ -112,12 +112,12 @@ def _in_halves(b: Builder, word: Value) -> None:
     """Returns the wavefronts of what warps do most: a row, half a row twice, one word in each half."""
     first, second = b.extract(word, 0), b.extract(word, HALF)
     for steps in (range(LANES), [i % HALF for i in range(LANES)]):
-        wanted = b.splat(first) + vector_constant("i32", steps)
-        with b.if_(b.bitcast(word == wanted, "i32") == -1):
+        selected = b.splat(first) + vector_constant("i32", steps)
+        with b.if_(b.bitcast(word == selected, "i32") == -1):
             b.ret(i32(1))
     upper = vector_constant("i1", [i >= HALF for i in range(LANES)])
-    wanted = b.select(upper, b.splat(second), b.splat(first))
-    with b.if_(b.bitcast(word == wanted, "i32") == -1):
+    selected = b.select(upper, b.splat(second), b.splat(first))
+    with b.if_(b.bitcast(word == selected, "i32") == -1):
         apart = first ^ second
         clash = (apart & (BANKS - 1)) == 0
         more = clash & (apart != 0)
@@ -149,13 +149,13 @@ def _insert(b: Builder, keys: Value, key: Value, fresh: Value) -> None:
     b.store((key ^ (key >> 5)) & (SLOTS - 1), at)
     with b.loop() as done:
         slot = b.load("i32", at)
-        place = b.offset(keys, b.resize(slot, "i64") << 2)
-        held = b.load("i32", place)
+        pointer = b.offset(keys, b.resize(slot, "i64") << 2)
+        held = b.load("i32", pointer)
         b.break_if(held == mark, done)
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(held == 0, empty, on)
         b.start(empty)
-        b.store(mark, place)
+        b.store(mark, pointer)
         b.store(constant("i1", True), fresh)
         b.jump(done)
         b.start(on)
@@ -185,9 +185,9 @@ def _count_generic(m: IrModule, kind: str) -> None:
         shared = address - b.splat(warp.shared)
         local = address - b.splat(warp.local)
         stride = b.resize(warp.launch.local_size, "i64")
-        whole = stride * LANES
+        width = stride * LANES
         there = _inside(b, mask, shared, warp.shared_size)
-        own = _inside(b, mask, local, whole)
+        own = _inside(b, mask, local, width)
         loads = constant("i1", kind in ("load", "bypass"))
         with b.if_(there != 0):
             to = at + room

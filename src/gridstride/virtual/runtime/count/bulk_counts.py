@@ -79,8 +79,8 @@ def _rows(b: Builder, warp: Record, at: Value, map_: Record, corner: list[Value]
     shape = shape_of(b, map_)
     _, low, high = columns_of(b, shape, corner[0], out)
     with (
-        rows(b, map_, shape, corner) as each,
-        b.if_(each.inside & b.compare("slt", low, high)),
+        rows(b, map_, shape, corner) as line,
+        b.if_(line.inside & b.compare("slt", low, high)),
     ):
-        first = each.start + low * shape.unit
+        first = line.start + low * shape.unit
         b.call("void", "gs_count_range", warp, at, first, (high - low) * shape.unit, out)

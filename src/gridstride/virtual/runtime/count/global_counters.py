@@ -211,13 +211,13 @@ def _find(b: Builder, table: Table, line: Value) -> Value:
     b.store((line ^ (line >> 6)) & (SLOTS - 1), at)
     with b.loop() as done:
         slot = b.load("i64", at)
-        place = b.offset(table.keys, slot << 3)
-        held = b.load("i64", place)
+        pointer = b.offset(table.keys, slot << 3)
+        held = b.load("i64", pointer)
         b.break_if(held == key, done)
         empty, on = b.new_label("empty"), b.new_label("on")
         b.branch(held == 0, empty, on)
         b.start(empty)
-        b.store(key, place)
+        b.store(key, pointer)
         for plane in (table.bits, table.words):
             b.store(i32(0), b.offset(plane, slot << 2))
         number = b.load("i32", table.count)
@@ -231,16 +231,16 @@ def _find(b: Builder, table: Table, line: Value) -> Value:
 
 def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, sums: Sums) -> None:
     """Closes the line's packet where it has the lane's words already."""
-    place, here = b.offset(table.words, slot), b.offset(table.bits, slot)
+    pointer, here = b.offset(table.words, slot), b.offset(table.bits, slot)
     count = (size + 3) >> 2
     ones = (1 << count) - 1
     own = ones << b.resize((one >> 2) & 31, "i32")
-    with b.if_((b.load("i32", place) & own) != 0):
+    with b.if_((b.load("i32", pointer) & own) != 0):
         sums.add(b, "total", popcount(b, b.load("i32", here)))
         sums.add(b, "contended", i32(1))
-        b.store(i32(0), place)
+        b.store(i32(0), pointer)
         b.store(i32(0), here)
-    b.store(b.load("i32", place) | own, place)
+    b.store(b.load("i32", pointer) | own, pointer)
 
 
 def _sum(b: Builder, kind: str, table: Table, sums: Sums, memory: Memory) -> None:

@@ -38,21 +38,21 @@ def probe(b: Builder, memory: Memory, line: Value, sectors: Value) -> Value:
     """
     spread = (line * 0x9E3779B97F4A7C15) >> 32
     index = (spread * memory.sets) >> 32
-    place = b.offset(memory.cache, index * (8 * WAYS))
+    pointer = b.offset(memory.cache, index * (8 * WAYS))
     tag, result = memory.tag | (line << 4), b.alloca("i32")
-    held = b.load(f"<{WAYS} x i64>", place, align=8)
+    held = b.load(f"<{WAYS} x i64>", pointer, align=8)
     tags = held & -16
-    found = b.bitcast(tags == b.splat(tag, WAYS), f"i{WAYS}")
+    matches = b.bitcast(tags == b.splat(tag, WAYS), f"i{WAYS}")
     hit, miss, done = b.new_label("hit"), b.new_label("miss"), b.new_label("probed")
-    b.branch(found != 0, hit, miss)
+    b.branch(matches != 0, hit, miss)
     b.start(miss)
     fresh = tag | b.resize(sectors, "i64")
-    b.store(b.insert(b.shuffle(held, [0, *range(WAYS - 1)]), fresh, 0), place, align=8)
+    b.store(b.insert(b.shuffle(held, [0, *range(WAYS - 1)]), fresh, 0), pointer, align=8)
     b.store(sectors, result)
     b.jump(done)
     b.start(hit)
-    way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", found, constant("i1", True))
-    here = b.offset(place, b.resize(way, "i64") << 3)
+    way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", matches, constant("i1", True))
+    here = b.offset(pointer, b.resize(way, "i64") << 3)
     entry = b.load("i64", here)
     b.store(entry | b.resize(sectors, "i64"), here)
     valid = b.resize(entry, "i32") & 15
@@ -66,16 +66,16 @@ def mark(b: Builder, map_: Value, low: Value, size: Value, line: Value, sectors:
     """Remembers sectors of a line as touched: a byte each, for workers write side by side."""
     first = (line << 2) - low
     with b.if_(first + 3 < size):
-        place = b.pointer(map_ + first)
+        pointer = b.pointer(map_ + first)
         page = size + (first >> PAGE_SHIFT)
         b.store(constant("i8", 1), b.pointer(map_ + page))
-        whole, part, done = b.new_label("whole"), b.new_label("part"), b.new_label("marked")
-        b.branch(sectors == 15, whole, part)
-        b.start(whole)
-        b.store(i32(0x01010101), place, align=1)
+        full, part, done = b.new_label("whole"), b.new_label("part"), b.new_label("marked")
+        b.branch(sectors == 15, full, part)
+        b.start(full)
+        b.store(i32(0x01010101), pointer, align=1)
         b.jump(done)
         b.start(part)
         with b.lanes(sectors) as sector:
-            b.store(constant("i8", 1), b.offset(place, b.resize(sector, "i64")))
+            b.store(constant("i8", 1), b.offset(pointer, b.resize(sector, "i64")))
         b.jump(done)
         b.start(done)

@@ -54,8 +54,8 @@ def _lookup(m: IrModule) -> None:
         with b.if_(b.call("i1", "gs_heap_check", warp, site, lanes, address, size)):
             b.ret(b.pointer(address))
         launch = warp.launch
-        found = _search(b, launch, address)
-        start, length = found.start, found.size
+        range_ = _search(b, launch, address)
+        start, length = range_.start, range_.size
         with b.if_(_within(b, address, bytes_, start, length)):
             _remember(b, warp, site, size, start, length)
             b.ret(b.pointer(address))
@@ -278,18 +278,18 @@ def _by_half(b: Builder, mask: Value, address: Value, long: Value, size: int, re
         to = b.offset(result, size * HALF * half)
         active = b.resize(mask >> (HALF * half), "i16")
         distance = part - b.splat(b.extract(part, 0), HALF)
-        whole = active == -1
+        is_full = active == -1
         run = _all(b, distance, [size * i for i in range(HALF)])
         contiguous, other, done = (b.new_label(x) for x in ("run", "other", "half"))
         base = b.pointer(b.extract(part_long, 0))
-        b.branch(whole & run, contiguous, other)
+        b.branch(is_full & run, contiguous, other)
         b.start(contiguous)
         type_ = f"<{HALF} x i{8 * size}>"
         b.store(b.load(type_, base, align=size), to, align=size)
         b.jump(done)
         b.start(other)
         same, spread = b.new_label("same"), b.new_label("spread")
-        b.branch(whole & _all(b, distance, [0] * HALF), same, spread)
+        b.branch(is_full & _all(b, distance, [0] * HALF), same, spread)
         b.start(same)
         b.store(b.splat(b.load(f"i{8 * size}", base, align=size), HALF), to, align=size)
         b.jump(done)
@@ -299,10 +299,10 @@ def _by_half(b: Builder, mask: Value, address: Value, long: Value, size: int, re
         b.start(done)
 
 
-def _all(b: Builder, distance: Value, wanted: list[int]) -> Value:
+def _all(b: Builder, distance: Value, lanes_needed: list[int]) -> Value:
     type_ = f"i{bits(distance.type)}"
-    equal = distance == vector_constant(type_, wanted)
-    return b.bitcast(equal, f"i{len(wanted)}") == -1
+    equal = distance == vector_constant(type_, lanes_needed)
+    return b.bitcast(equal, f"i{len(lanes_needed)}") == -1
 
 
 def _scatter(m: IrModule, space: str, address_type: str, size: int) -> None:
@@ -317,9 +317,9 @@ def _scatter(m: IrModule, space: str, address_type: str, size: int) -> None:
         distance = long - b.splat(b.extract(long, 0))
         run = _all(b, distance, [size * i for i in range(LANES)])
         bits_ = b.bitcast(mask, wide("i1"))
-        together, apart = b.new_label("run"), b.new_label("apart")
-        b.branch(run, together, apart)
-        b.start(together)
+        contiguous, apart = b.new_label("run"), b.new_label("apart")
+        b.branch(run, contiguous, apart)
+        b.start(contiguous)
         base = b.pointer(b.extract(long, 0))
         b.call("void", f"llvm.masked.store.v{LANES}i{8 * size}.p0", value, base, i32(size), bits_)
         b.ret()

@@ -114,8 +114,8 @@ def _where(m: IrModule) -> None:
         fits &= odd == 0
         fits &= number <= b.splat(cluster.size)
         low = b.intrinsic("umin", number, constant(address.type, 31))
-        ended = b.splat(cluster.ended << 1)
-        gone = (ended >> low) & 1
+        exited = b.splat(cluster.ended << 1)
+        gone = (exited >> low) & 1
         fits &= gone == 0
         wrong = mask & ~b.bitcast(fits, "i32")
         with b.if_(wrong != 0), b.lanes(wrong) as lane:
@@ -131,12 +131,12 @@ def _where(m: IrModule) -> None:
 
 def _owner(m: IrModule) -> None:
     """The block in whose shared memory a place is; the warp's own where blocks run on their own."""
-    with m.function("ptr", "gs_owner", "warp* warp", "ptr place") as (b, (warp, place)):
+    with m.function("ptr", "gs_owner", "warp* warp", "ptr place") as (b, (warp, pointer)):
         block = warp.block
         cluster = block.cluster
         with b.if_(~(cluster != NULL), likely=True):
             b.ret(block)
-        address = b.define("i64", f"ptrtoint {place!r} to i64")
+        address = b.define("i64", f"ptrtoint {pointer!r} to i64")
         rank = (address - cluster.shared) >> RANK_SHIFT
         with b.if_(rank >= b.resize(cluster.size, "i64")):
             b.ret(block)  # an mbarrier object that is no shared memory at all
@@ -145,8 +145,8 @@ def _owner(m: IrModule) -> None:
 
 def _in_shared(m: IrModule) -> None:
     """Whether a place is in shared memory of the block or its cluster."""
-    with m.function("i1", "gs_in_shared", "warp* warp", "ptr place") as (b, (warp, place)):
-        address = b.define("i64", f"ptrtoint {place!r} to i64")
+    with m.function("i1", "gs_in_shared", "warp* warp", "ptr place") as (b, (warp, pointer)):
+        address = b.define("i64", f"ptrtoint {pointer!r} to i64")
         own = address - warp.shared < warp.shared_size
         cluster = cluster_of(b, warp)
         with b.if_(~(cluster != NULL)):

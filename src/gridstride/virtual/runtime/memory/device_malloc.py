@@ -47,9 +47,9 @@ def _add(b: Builder, heap: Record, name: str, by: Value) -> None:
 def _locked(b: Builder, heap: Record) -> Iterator[None]:
     """One thread of the process at a time. Nothing inside gives way to another warp."""
     lock = heap.field("lock")
-    with b.loop() as taken:
+    with b.loop() as locked:
         pair = b.define("{ i32, i1 }", f"cmpxchg ptr {lock.name}, i32 0, i32 1 seq_cst seq_cst")
-        b.break_if(b.define("i1", f"extractvalue {{ i32, i1 }} {pair.name}, 1"), taken)
+        b.break_if(b.define("i1", f"extractvalue {{ i32, i1 }} {pair.name}, 1"), locked)
     yield
     b.emit(f"store atomic i32 0, ptr {lock.name} seq_cst, align 4")
 
@@ -80,9 +80,9 @@ def _find(m: IrModule) -> None:
                 b.ret(b.load("i64", first))
             b.break_if(unit >= stop, full)
             end = b.call("i64", "gs_heap_live", heap, unit)
-            taken = end != 0
-            b.store(b.select(taken, end, unit + 1), at)
-            with b.if_(taken):
+            is_taken = end != 0
+            b.store(b.select(is_taken, end, unit + 1), at)
+            with b.if_(is_taken):
                 b.store(end, first)
         b.ret(i64(-1))
 
@@ -180,8 +180,8 @@ def _release(b: Builder, heap: Record, distance: Value, wrong: Value) -> None:
     owner = b.resize(b.load("i32", _row(b, heap, "owner", unit)), "i64")
     entry = _row(b, heap, "bytes", unit)
     size = b.load("i64", entry)
-    whole = unit * HEAP_UNIT == distance
-    starts = whole & (owner == unit + 1)
+    is_exact = unit * HEAP_UNIT == distance
+    starts = is_exact & (owner == unit + 1)
     alive = starts & b.compare("sge", size, i64(0))
     with b.if_(alive):
         b.store(i32(0), wrong)

@@ -41,16 +41,16 @@ def _take(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 lane", "i32 kind", "i64 size")
     with m.function("ptr", "gs_output", *head, cold=True) as (b, (warp, site, lane, kind, size)):
         launch = warp.launch
-        whole = (size + (OUTPUT.size + 7)) & -8
+        length = (size + (OUTPUT.size + 7)) & -8
         used = launch.field("output_used")
-        at = b.define("i64", f"atomicrmw add ptr {used.name}, i64 {whole.name} seq_cst")
-        with b.if_(at + whole > launch.output_size):
+        at = b.define("i64", f"atomicrmw add ptr {used.name}, i64 {length.name} seq_cst")
+        with b.if_(at + length > launch.output_size):
             lost = launch.field("output_lost")
             b.define("i64", f"atomicrmw add ptr {lost.name}, i64 1 seq_cst")
             b.ret(NULL)
         record = b.record(b.offset(launch.output, at), OUTPUT)
         index = warp.block.index
-        fields = {"size": b.resize(whole, "i32"), "kind": kind, "block": index, "warp": warp.warp,
+        fields = {"size": b.resize(length, "i32"), "kind": kind, "block": index, "warp": warp.warp,
                   "lane": lane, "line": i32(0), "site": site}  # fmt: skip
         for name, value in fields.items():
             b.put(record, OUTPUT, name, value)
@@ -59,8 +59,8 @@ def _take(m: IrModule) -> None:
 
 def _byte(b: Builder, warp: Record, site: Value, lane: Value, address: Value) -> Value:
     # Looked up each time: what a site remembers holds for accesses of one size, and this one has several.
-    place = b.call("ptr", "gs_lookup", warp, site, lane, address, i32(1))
-    return b.load("i8", place)
+    pointer = b.call("ptr", "gs_lookup", warp, site, lane, address, i32(1))
+    return b.load("i8", pointer)
 
 
 def _put(b: Builder, out: Value, room: Value, at: Value, value: Value) -> None:
@@ -119,8 +119,8 @@ class _Format:
         b.store(at + size, self.taken)
         b.store(b.load("i64", self.count) + 1, self.count)
         address = self.arguments + at
-        place = b.call("ptr", "gs_lookup", self.warp, self.site, self.lane, address, i32(size))
-        return b.resize(b.load(f"i{8 * size}", place), "i64", signed=True)
+        pointer = b.call("ptr", "gs_lookup", self.warp, self.site, self.lane, address, i32(size))
+        return b.resize(b.load(f"i{8 * size}", pointer), "i64", signed=True)
 
     def conversion(self) -> None:
         """After a %: flags, then the letter with its value."""
@@ -164,8 +164,8 @@ class _Format:
             b.store(used + length, self.at)
 
 
-def _is(b: Builder, kind: Value, wanted: int) -> Value:
-    return kind == wanted
+def _is(b: Builder, kind: Value, character: int) -> Value:
+    return kind == character
 
 
 def _format(m: IrModule) -> None:

@@ -58,11 +58,11 @@ def _of_types(m: IrModule) -> None:
     with m.function("i32", "gs_tensor_reduction", "i32 operation", "i32 type") as (b, (operation, type_)):
         with b.if_(operation == 0, likely=True):
             b.ret(i32(0))
-        key, found = (operation << 8) | type_, i32(-1)
+        key, reduction = (operation << 8) | type_, i32(-1)
         for (op, number), what in TENSOR_REDUCTIONS.items():
             here = key == (((TENSOR_OPERATIONS.index(op) + 1) << 8) | number)
-            found = b.select(here, i32(REDUCTIONS.index(what) + 1), found)
-        b.ret(found)
+            reduction = b.select(here, i32(REDUCTIONS.index(what) + 1), reduction)
+        b.ret(reduction)
 
 
 def _reduction(m: IrModule, name: str, what: AtomicOperation) -> None:
@@ -76,15 +76,15 @@ def _reduction(m: IrModule, name: str, what: AtomicOperation) -> None:
             _combined(b, what, b.offset(target, offset), b.load(what.scalar, b.offset(source, offset)))
 
 
-def _combined(b: Builder, what: AtomicOperation, place: Value, x: Value) -> None:
+def _combined(b: Builder, what: AtomicOperation, pointer: Value, x: Value) -> None:
     """place = place op x, until no other thread came between."""
     integer = f"i{8 * what.size}"
     with b.loop() as done:
-        old = b.define(integer, f"load atomic {integer}, ptr {place.name} monotonic, align {what.size}")
+        old = b.define(integer, f"load atomic {integer}, ptr {pointer.name} monotonic, align {what.size}")
         new = b.bitcast(combine(b, what, "global", b.bitcast(old, what.scalar), x), integer)
         if what.type == "f32":  # an H200 has one NaN here
             absolute = new & 0x7FFFFFFF
             new = b.select(absolute > 0x7F800000, i32(0x7FFFFFFF), new)
-        swap = f"cmpxchg ptr {place.name}, {old!r}, {new!r} seq_cst seq_cst, align {what.size}"
+        swap = f"cmpxchg ptr {pointer.name}, {old!r}, {new!r} seq_cst seq_cst, align {what.size}"
         pair = b.define(f"{{ {integer}, i1 }}", swap)
         b.break_if(b.define("i1", f"extractvalue {pair!r}, 1"), done)

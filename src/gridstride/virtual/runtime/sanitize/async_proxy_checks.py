@@ -95,8 +95,8 @@ def _fence(m: IrModule) -> None:
         race = _race(b, warp)
         with b.if_(race != NULL):
             known = b.load(wide("i32"), row_of(b, race, warp.warp), align=4)
-            place = race.field("fenced")
-            b.store(b.intrinsic("umax", known, b.load(wide("i32"), place, align=4)), place, align=4)
+            pointer = race.field("fenced")
+            b.store(b.intrinsic("umax", known, b.load(wide("i32"), pointer, align=4)), pointer, align=4)
 
 
 def _landed(m: IrModule) -> None:
@@ -104,8 +104,8 @@ def _landed(m: IrModule) -> None:
     with m.function("void", "gs_proxy_landed", "warp* warp") as (b, (warp,)):
         race, own = _race(b, warp), warp.warp
         with b.if_(race != NULL):
-            place = row(b, race.field("fenced"), own, 4)
-            b.store(b.intrinsic("umax", b.load("i32", place), clock_of(b, race, own)), place)
+            pointer = row(b, race.field("fenced"), own, 4)
+            b.store(b.intrinsic("umax", b.load("i32", pointer), clock_of(b, race, own)), pointer)
 
 
 def _fenced(m: IrModule) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.sanitize.clocks import row_of
-from gridstride.virtual.runtime.sanitize.shared_races import against, clock_of, first_lane, plane_of
+from gridstride.virtual.runtime.sanitize.shared_races import LaneAccess, against, clock_of, first_lane, plane_of
 
 ATOMIC = 1 << 13
 """A bit of a writer (site << 16 | warp << 8 | lane) that neither of them uses."""
@@ -22,16 +22,14 @@ def emit_atomic_races(m: IrModule) -> None:
     for kind in ("atomic", "checked"):
         head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
         with m.function("void", f"gs_race_{kind}", *head) as (b, (warp, site, mask, address, size)):
-            race = warp.block.race
-            with b.if_(~(race != NULL)):
-                b.ret()
-            _units(b, kind, race, warp, site, mask, address, size)
+            _units(b, kind, warp, site, mask, address, size)
 
 
-def _units(
-    b: Builder, kind: str, race: Record, warp: Record, site: Value, mask: Value, address: Value, size: Value
-) -> None:
+def _units(b: Builder, kind: str, warp: Record, site: Value, mask: Value, address: Value, size: Value) -> None:
     """One lane after the other; lanes that touch one word are one access."""
+    race = warp.block.race
+    with b.if_(~(race != NULL)):
+        b.ret()
     shift, left, at = race.shift, b.alloca("i32"), b.alloca("i32")
     b.store(mask, left)
     with b.loop() as done:
@@ -52,15 +50,15 @@ def _units(
 
 def _touch(b: Builder, kind: str, race: Record, warp: Record, site: Value, lane: Value, unit: Value) -> None:
     own, shift = warp.warp, race.shift
-    row = row_of(b, race, own)
+    access = LaneAccess(warp, race, row_of(b, race, own), own, site, lane, shift)
     writer = plane_of(b, race, "writer", unit)
     plain = (b.load("i32", writer) & ATOMIC) == 0
     with b.if_(plain):
-        against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
+        against(b, access, unit, "written", "writer")
     if kind == "checked":
         return
     for when, who in (("read", "reader"), ("read_before", "reader_before")):
-        against(b, warp, race, row, unit, when, who, own, site, lane, shift)
+        against(b, access, unit, when, who)
     clock, written = clock_of(b, race, own), plane_of(b, race, "written", unit)
     hides = plain & (b.load("i32", written) == clock)
     with b.if_(~hides):

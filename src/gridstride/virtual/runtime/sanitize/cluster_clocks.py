@@ -27,9 +27,9 @@ def own_row(b: Builder, race: Record, rank: Value) -> Value:
     return b.offset(race.field("seen"), b.resize(rank, "i64") * (4 * MOST))
 
 
-def vector(b: Builder, place: Value) -> Value:
+def vector(b: Builder, pointer: Value) -> Value:
     """The vector clock at a place."""
-    return b.load(RANKS, place, align=4)
+    return b.load(RANKS, pointer, align=4)
 
 
 def _field(b: Builder, race: Record, name: str) -> Value:
@@ -64,8 +64,8 @@ def _begin(m: IrModule) -> None:
             b.store(start, _field(b, race, name), align=4)
         for number in range(MOST):
             b.store(b.insert(start, own, number), own_row(b, race, i32(number)), align=4)
-            place = race.field("touched", MOST * number)
-            b.store(constant(RANKS, 0), place, align=4)
+            pointer = race.field("touched", MOST * number)
+            b.store(constant(RANKS, 0), pointer, align=4)
 
 
 def _sync(m: IrModule) -> None:
@@ -89,12 +89,12 @@ def _sync(m: IrModule) -> None:
 
 def _barrier(m: IrModule) -> None:
     """The cluster's barrier: who arrives gives, who waits takes, what was given in that turn."""
-    with m.function("void", "gs_team_come", "cluster_race* race", "i32 rank", "ptr given") as (b, (race, rank, given)):
+    with m.function("void", "gs_team_come", "cluster_race* race", "i32 rank", "ptr given") as (b, (race, rank, clock)):
         # An arrival that orders no memory: that the block has begun, and what fences have released before. And what its
         # threads used of other blocks' memory until now they use no more.
         begun = b.insert(vector(b, _field(b, race, "released")), race.start + 1, rank)
         begun = b.intrinsic("umax", begun, vector(b, _field(b, race, "released")))
-        b.store(b.intrinsic("umax", begun, vector(b, given)), given, align=4)
+        b.store(b.intrinsic("umax", begun, vector(b, clock)), clock, align=4)
         for owner in range(MOST):
             touched = race.field("touched", MOST * owner)
             b.store(b.insert(vector(b, touched), i32(0), rank), touched, align=4)
@@ -105,8 +105,8 @@ def _barrier(m: IrModule) -> None:
                 b.call("void", "gs_team_come", race, rank, _field(b, race, "arriving"))
                 b.ret()
             known = vector(b, own_row(b, race, rank))
-            given = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
-            b.store(given, _field(b, race, "arriving"), align=4)
+            clock = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
+            b.store(clock, _field(b, race, "arriving"), align=4)
             tick(b, race, rank, known)
     with m.function("void", "gs_team_take", "cluster_race* race", "i32 rank") as (b, (race, rank)):
         known = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))

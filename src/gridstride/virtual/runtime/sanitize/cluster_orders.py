@@ -32,19 +32,19 @@ def emit_cluster_orders(m: IrModule) -> None:
 
 def _slot(m: IrModule) -> None:
     """The clock of an mbarrier in the cluster's table; null where there is no room for another one."""
-    with m.function("ptr", "gs_team_slot", "cluster_race* race", "i64 place") as (b, (race, place)):
+    with m.function("ptr", "gs_team_slot", "cluster_race* race", "i64 place") as (b, (race, pointer)):
         at, tried = b.alloca("i64"), b.alloca("i32")
-        b.store((place >> 3) & (CLUSTER_OBJECTS - 1), at)
+        b.store((pointer >> 3) & (CLUSTER_OBJECTS - 1), at)
         b.store(i32(0), tried)
         with b.loop() as full:
             number = b.load("i64", at)
             key = race.field("objects", number)
             clock = b.offset(race.field("given"), number * _CLOCKS)
             held = b.load("i64", key)
-            with b.if_(held == place):
+            with b.if_(held == pointer):
                 b.ret(clock)
             with b.if_(held == 0):
-                b.store(place, key)
+                b.store(pointer, key)
                 for half in (0, _CLOCKS // 2):
                     b.store(constant(RANKS, 0), b.offset(clock, half), align=4)
                 b.ret(clock)
@@ -64,8 +64,8 @@ def _watched(b: Builder, warp: Record) -> tuple[Record, Value]:
     return race, rank
 
 
-def _address(b: Builder, place: Value) -> Value:
-    return b.define("i64", f"ptrtoint {place!r} to i64")
+def _address(b: Builder, pointer: Value) -> Value:
+    return b.define("i64", f"ptrtoint {pointer!r} to i64")
 
 
 def _give(m: IrModule) -> None:
@@ -73,9 +73,9 @@ def _give(m: IrModule) -> None:
     nothing to other blocks.
     """
     head = ("warp* warp", "ptr place", "ptr known", "i1 relaxed")
-    with m.function("void", "gs_team_give", *head) as (b, (warp, place, known, relaxed)):
+    with m.function("void", "gs_team_give", *head) as (b, (warp, pointer, known, relaxed)):
         race, rank = _watched(b, warp)
-        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, pointer))
         with b.if_(~(clock != NULL)):
             b.call("void", "gs_team_sync", warp)
             b.ret()
@@ -92,18 +92,18 @@ def _give(m: IrModule) -> None:
 
 def _flip(m: IrModule) -> None:
     """The end of a phase: who waits for it learns what came until now."""
-    with m.function("void", "gs_team_flip", "warp* warp", "ptr place") as (b, (warp, place)):
+    with m.function("void", "gs_team_flip", "warp* warp", "ptr place") as (b, (warp, pointer)):
         race, _ = _watched(b, warp)
-        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, pointer))
         with b.if_(clock != NULL):
             b.store(vector(b, clock), b.offset(clock, _CLOCKS // 2), align=4)
 
 
 def _get(m: IrModule) -> None:
     """A wait that has ended. `relaxed`: what was released is known behind a fence only."""
-    with m.function("void", "gs_team_get", "warp* warp", "ptr place", "i1 relaxed") as (b, (warp, place, relaxed)):
+    with m.function("void", "gs_team_get", "warp* warp", "ptr place", "i1 relaxed") as (b, (warp, pointer, relaxed)):
         race, rank = _watched(b, warp)
-        clock = b.call("ptr", "gs_team_slot", race, _address(b, place))
+        clock = b.call("ptr", "gs_team_slot", race, _address(b, pointer))
         with b.if_(~(clock != NULL)):
             b.call("void", "gs_team_sync", warp)
             b.ret()

@@ -88,7 +88,7 @@ def _units(m: IrModule, kind: str) -> None:
         me |= warp.warp << 5
         who = b.splat(me) | lane
         clock = b.splat(b.extract(vector(b, row), rank))
-        _record(b, kind, race, unit, bits, own, clock, who)
+        _record(b, kind, race, unit, bits, (own, clock, who))
         if kind != "load":
             b.call("void", "gs_unset_team", warp, race, mask, unit)
         _touch(b, warp, race, (site, mask, unit, lane, row), own, clock, who)
@@ -98,8 +98,10 @@ def _units(m: IrModule, kind: str) -> None:
 
 
 def _record(
-    b: Builder, kind: str, race: Record, unit: Value, bits: Value, own: Value, clock: Value, who: Value
-) -> None:
+    b: Builder, kind: str, race: Record, unit: Value, bits: Value, stamp: tuple[Value, Value, Value]
+) -> None:  # fmt: skip
+    """Notes an access; `stamp` is the rank, its clock and who it was."""
+    own, clock, who = stamp
     plane = {"load": "read", "store": "written", "atomic": "changed"}[kind]
     if kind == "load":
         last = _gather(b, _plane(b, race, "reader", unit), bits)
@@ -135,11 +137,11 @@ def _race(m: IrModule) -> None:
             f"{wide('i32')} who")  # fmt: skip
     with m.function("void", "gs_team_race", *head, cold=True) as (b, (warp, race, site, wrong, unit, lane, who)):
         first = b.call("i32", "llvm.cttz.i32", wrong, constant("i1", True))
-        place, other = b.extract(unit, first), b.extract(who, first)
-        each = race.units_per_block
-        owner = b.resize(place // each, "i64")
+        own_unit, other = b.extract(unit, first), b.extract(who, first)
+        units_each = race.units_per_block
+        owner = b.resize(own_unit // units_each, "i64")
         shift = b.resize(race.shift, "i64")
-        offset = b.resize(place % each, "i64") << shift
+        offset = b.resize(own_unit % units_each, "i64") << shift
         address = offset | ((owner + 1) << RANK_SHIFT)
         address |= _other(b, other)
         there, them = other >> 16, _thread(b, other)
@@ -152,10 +154,10 @@ def _early(m: IrModule) -> None:
     head = ("warp* warp", "cluster_race* race", "i32 site", "i32 wrong", f"{wide('i32')} owner", f"{wide('i32')} lane")
     with m.function("void", "gs_team_early", *head, cold=True) as (b, (warp, race, site, wrong, owner, lane)):
         _, rank = team_of(b, warp)
-        told, mine = race.reported, 1 << rank
-        with b.if_((told & mine) != 0):
+        reported, mine = race.reported, 1 << rank
+        with b.if_((reported & mine) != 0):
             b.ret()
-        race.reported = told | mine
+        race.reported = reported | mine
         first = b.call("i32", "llvm.cttz.i32", wrong, constant("i1", True))
         number = b.resize(b.extract(owner, first), "i64") + 1
         address, kind = number << RANK_SHIFT, i32(FAULT["unstarted_block"])
@@ -189,11 +191,11 @@ def _access(m: IrModule, kind: str) -> None:
         here, at = mask & b.bitcast(inside, "i32"), b.alloca("i32")
         with b.if_(here == 0):
             b.ret()
-        each = size >> race.shift
+        count = size >> race.shift
         b.store(i32(0), at)
         with b.loop() as done:
             j = b.load("i32", at)
-            b.break_if(j >= each, done)
+            b.break_if(j >= count, done)
             b.store(j + 1, at)
             one = unit + b.splat(j)
             b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES, row)
@@ -209,9 +211,9 @@ def _unit(b: Builder, warp: Record, race: Record, address: Value, size: Value) -
     members = b.splat(b.resize(cluster.size, "i64"))
     inside = rank < members
     inside &= end <= b.splat(warp.shared_size)
-    shift, each = (b.splat(b.get(race, CLUSTER_RACE, n)) for n in ("shift", "units_per_block"))
+    shift, units_each = (b.splat(b.get(race, CLUSTER_RACE, n)) for n in ("shift", "units_per_block"))
     unit = b.resize(offset, "i32") >> shift
-    return inside, b.resize(rank, "i32") * each + unit
+    return inside, b.resize(rank, "i32") * units_each + unit
 
 
 def _copied(m: IrModule) -> None:

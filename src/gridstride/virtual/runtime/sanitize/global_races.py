@@ -6,6 +6,8 @@ is done with the units is in global_units.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import (
@@ -48,7 +50,7 @@ def _access(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i64')} address", "i32 size", "i32 strength")
     with m.function("void", f"gs_global_{kind}", *head) as (b, (warp, site, mask, address, size, strength)):
         race, shadow, shift, me = _opening(b, warp, site, strength)
-        each, bytes_ = size >> shift, b.resize(size, "i64")
+        count, bytes_ = size >> shift, b.resize(size, "i64")
         start, units = shadow.start, shadow.units
         twice = constant("i1", False)
         if kind == "load":  # halves that read the same, as two rows of a 16-wide tile do, read it once
@@ -69,29 +71,30 @@ def _access(m: IrModule, kind: str) -> None:
             own = b.shuffle(address, [HALF * half + i for i in range(HALF)])
             first = b.extract(own, 0)
             distance = own - b.splat(first, HALF)
-            whole = part == -1
-            wanted = vector_constant("i64", range(HALF)) * b.splat(bytes_, HALF)
-            run = whole & _same(b, distance, wanted)
+            is_full = part == -1
+            offsets = vector_constant("i64", range(HALF)) * b.splat(bytes_, HALF)
+            run = is_full & _same(b, distance, offsets)
             at = (first - start) >> b.resize(shift, "i64")
-            end = at + b.resize(each * HALF, "i64")
+            end = at + b.resize(count * HALF, "i64")
             inside = (end <= units) & (first >= start)
-            together, apart = b.new_label("run"), b.new_label("apart")
-            b.branch(run & inside, together, apart)
-            b.start(together)
-            _rows_of_units(b, kind, warp, race, shadow, at, each, me, half)
+            known = _Known(kind, warp, race, shadow)
+            contiguous, apart = b.new_label("run"), b.new_label("apart")
+            b.branch(run & inside, contiguous, apart)
+            b.start(contiguous)
+            _rows_of_units(b, known, at, count, me, half)
             b.jump(over)
             b.start(apart)
             alike, several = b.new_label("alike"), b.new_label("several")
-            b.branch(inside & (whole & _same(b, distance, constant(RECORDS, 0))), alike, several)
+            b.branch(inside & (is_full & _same(b, distance, constant(RECORDS, 0))), alike, several)
             b.start(alike)
             lane = HALF * half
             if kind == "store":
                 b.call("void", "gs_global_crowd", warp, race, me, first, i32(lane))
             readers = 1 << SEVERAL_BIT if kind == "load" else 0
-            _one_place(b, kind, warp, race, shadow, at, each, me | (lane | readers))
+            _one_place(b, known, at, count, me | (lane | readers))
             b.jump(over)
             b.start(several)
-            _columns_of_units(b, kind, warp, race, shadow, own, part, each, me, half)
+            _columns_of_units(b, known, own, part, count, me, half)
             b.jump(over)
             b.start(over)
 
@@ -116,17 +119,26 @@ def _opening(b: Builder, warp: Record, site: Value, strength: Value) -> tuple[Re
     return race, shadow, shadow.shift, me
 
 
-def _same(b: Builder, distance: Value, wanted: Value) -> Value:
-    equal = distance == wanted
+def _same(b: Builder, distance: Value, entry: Value) -> Value:
+    equal = distance == entry
     return b.bitcast(equal, f"i{HALF}") == -1
 
 
-def _rows_of_units(
-    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, first: Value, each: Value, me: Value, half: int
-) -> None:
-    """Units in a row, `each` of them a lane's."""
-    at, fold = b.alloca("i32"), b.call("i32", "llvm.cttz.i32", each, constant("i1", True))
-    total = each * HALF
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An access by its kind and its warp, and what is known of earlier ones: the block's record, the shadow."""
+
+    kind: str
+    warp: Record
+    race: Record
+    shadow: Record
+
+
+def _rows_of_units(b: Builder, known: _Known, first: Value, count: Value, me: Value, half: int) -> None:
+    """Units in a row, `count` of them a lane's."""
+    where = known.warp, known.race, known.shadow
+    at, fold = b.alloca("i32"), b.call("i32", "llvm.cttz.i32", count, constant("i1", True))
+    total = count * HALF
     b.store(i32(0), at)
     with b.loop() as done:
         j = b.load("i32", at)
@@ -135,27 +147,26 @@ def _rows_of_units(
         number = vector_constant("i32", range(HALF)) + b.splat(j, HALF)
         lanes = (number >> b.splat(fold, HALF)) + HALF * half
         entries = b.splat(me, HALF) | b.resize(lanes, "i64")
-        b.call("void", f"gs_global_run_{kind}", warp, race, shadow, first + b.resize(j, "i64"), entries)
+        b.call("void", f"gs_global_run_{known.kind}", *where, first + b.resize(j, "i64"), entries)
 
 
-def _one_place(
-    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, first: Value, each: Value, entry_: Value
-) -> None:
+def _one_place(b: Builder, known: _Known, first: Value, count: Value, entry_: Value) -> None:
     """The units of lanes that all name the same."""
+    where = known.warp, known.race, known.shadow
     at = b.alloca("i32")
     b.store(i32(0), at)
     with b.loop() as done:
         j = b.load("i32", at)
-        b.break_if(j >= each, done)
+        b.break_if(j >= count, done)
         b.store(j + 1, at)
-        b.call("void", f"gs_global_one_{kind}", warp, race, shadow, first + b.resize(j, "i64"), entry_)
+        b.call("void", f"gs_global_one_{known.kind}", *where, first + b.resize(j, "i64"), entry_)
 
 
 def _columns_of_units(
-    b: Builder, kind: str, warp: Record, race: Record, shadow: Record, address: Value, mask: Value, each: Value,
-    me: Value, half: int,
+    b: Builder, known: _Known, address: Value, mask: Value, count: Value, me: Value, half: int
 ) -> None:  # fmt: skip
     """Each active lane's units, wherever they are; lanes outside of global memory have none."""
+    shadow = known.shadow
     shift = b.splat(b.resize(shadow.shift, "i64"), HALF)
     unit = (address - b.splat(shadow.start, HALF)) >> shift
     inside = unit < b.splat(shadow.units, HALF)
@@ -165,10 +176,10 @@ def _columns_of_units(
     b.store(i32(0), at)
     with b.loop() as done:
         j = b.load("i32", at)
-        b.break_if(j >= each, done)
+        b.break_if(j >= count, done)
         b.store(j + 1, at)
         units = unit + b.splat(b.resize(j, "i64"), HALF)
-        b.call("void", f"gs_global_apart_{kind}", warp, race, shadow, units, entries, mask)
+        b.call("void", f"gs_global_apart_{known.kind}", known.warp, known.race, shadow, units, entries, mask)
 
 
 def _range(m: IrModule, kind: str) -> None:
@@ -220,8 +231,8 @@ def _unfenced(m: IrModule) -> None:
                 fenced = b.load("i32", entry(b, race.field("fenced"), b.resize(who, "i32") & (LANES - 1)))
                 with b.if_(((who >> 5) == race.block) & (stamp > fenced)):
                     address = shadow.start + (b.extract(units, one) << b.resize(shadow.shift, "i64"))
-                    told = i32(FAULT["proxy_fence"]), b.extract(entries, one), theirs, address, i32(0)
-                    b.call("void", "gs_global_report", warp, *told)
+                    arguments = i32(FAULT["proxy_fence"]), b.extract(entries, one), theirs, address, i32(0)
+                    b.call("void", "gs_global_report", warp, *arguments)
                     b.ret()
 
 

@@ -54,8 +54,8 @@ Store = Callable[[str, Value, Value | None], None]
 def _run(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 first", f"{RECORDS} entries")
     with m.function("void", f"gs_global_run_{kind}", *head) as (b, (warp, race, shadow, first, entries)):
-        place = first << 3
-        planes = {name: b.offset(b.get(shadow, SHADOW, name), place) for name in SHADOW_PLANES}
+        offset = first << 3
+        planes = {name: b.offset(b.get(shadow, SHADOW, name), offset) for name in SHADOW_PLANES}
 
         def load(name: str) -> Value:
             return b.load(RECORDS, planes[name], align=8)
@@ -193,7 +193,7 @@ def _stronger(b: Builder, last: Value, entries: Value) -> Value:
     step = last ^ entries
     unwatched = (entries & _EPOCHS) == 0
     since = ((step & (0xFFFFFFFF << 32)) == 0) & (unwatched | ((step & _EPOCHS) == 0))
-    plain, atomic = ((each & (3 << STRENGTH_BIT)) for each in (last, entries))
+    plain, atomic = ((strength & (3 << STRENGTH_BIT)) for strength in (last, entries))
     hides = since & (plain == 0) & (atomic != 0)
     return b.select(hides, last, entries)
 
@@ -221,8 +221,14 @@ def _blind(m: IrModule, kind: str) -> None:
         warp, _, shadow, units, entries, records, blind = args
         with b.lanes(b.resize(blind, "i32")) as one:
             unit, mine, theirs = (b.extract(v, one) for v in (units, entries, records))
-            told = i32(FAULT["non_coherent_read"]), mine, theirs, _address(b, shadow, unit), i32(int(kind == "store"))
-            b.call("void", "gs_global_report", warp, *told)
+            arguments = (
+                i32(FAULT["non_coherent_read"]),
+                mine,
+                theirs,
+                _address(b, shadow, unit),
+                i32(int(kind == "store")),
+            )
+            b.call("void", "gs_global_report", warp, *arguments)
 
 
 def _remember_read(
@@ -243,8 +249,8 @@ def _one(m: IrModule, kind: str) -> None:
     """The same for one unit; where somebody else was, it goes the long way."""
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 unit", "i64 mine")
     with m.function("void", f"gs_global_one_{kind}", *head) as (b, (warp, race, shadow, unit, entry_)):
-        place, base = unit << 3, _earliest(b, shadow.base)
-        where = {name: b.offset(b.get(shadow, SHADOW, name), place) for name in SHADOW_PLANES}
+        offset, base = unit << 3, _earliest(b, shadow.base)
+        where = {name: b.offset(b.get(shadow, SHADOW, name), offset) for name in SHADOW_PLANES}
         last = b.load("i64", where["read" if kind == "load" else "written"])
         differs = (last ^ entry_) & _compared(b, last)
         with b.if_(differs == 0):

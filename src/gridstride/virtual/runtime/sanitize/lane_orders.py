@@ -22,10 +22,10 @@ def emit_lane_orders(m: IrModule) -> None:
     """
     with m.function("void", "gs_lanes_publish", "warp* warp") as (b, (warp,)):
         lanes = block_lanes(b, warp)
-        place = _epoch(b, lanes, warp)
-        now = b.load("i32", place)
+        pointer = _epoch(b, lanes, warp)
+        now = b.load("i32", pointer)
         release_all(b, lanes, warp, now)
-        b.store(now + 1, place)
+        b.store(now + 1, pointer)
     for name in ("release", "wait"):
         with m.function("void", f"gs_lanes_{name}", "warp* warp", "i32 mask") as (b, (warp, mask)):
             with b.if_((warp.live & ~mask) == 0):
@@ -61,25 +61,25 @@ def release_all(b: Builder, lanes: Record, warp: Record, now: Value) -> None:
 
 def joined(b: Builder, lanes: Record, warp: Record, mask: Value) -> None:
     """The lanes of a mask have met: they know what any of them does."""
-    place = _knowing(b, lanes, warp)
-    knowing = b.load("i32", place)
+    pointer = _knowing(b, lanes, warp)
+    knowing = b.load("i32", pointer)
     with b.if_((knowing & mask) != 0):
-        b.store(knowing | mask, place)
+        b.store(knowing | mask, pointer)
 
 
 def not_told(b: Builder, lanes: Record, warp: Record, lane: Value, theirs: tuple[Value, Value, Value]) -> Value:
     """An i1: what a lane of another warp did in an epoch (warp, lane, epoch) is not released, or not known here."""
     them, their_lane, epoch = theirs
-    told = b.load("i32", b.offset(_released(b, lanes, them), b.resize(their_lane, "i64") * 4))
+    released = b.load("i32", b.offset(_released(b, lanes, them), b.resize(their_lane, "i64") * 4))
     before = b.load("i32", b.offset(_before(b, lanes, warp), b.resize(them, "i64") * 4))
     unaware = ((b.load("i32", _knowing(b, lanes, warp)) >> lane) & 1) == 0
-    return (epoch > told) | (unaware & (epoch > before))
+    return (epoch > released) | (unaware & (epoch > before))
 
 
 def _release(b: Builder, lanes: Record, warp: Record, mask: Value) -> None:
     """What each lane of the mask has done, and what it knows of others."""
-    place, most = _epoch(b, lanes, warp), b.alloca(VECTOR, align=64)
-    now, row = b.load("i32", place), _released(b, lanes, warp.warp)
+    pointer, most = _epoch(b, lanes, warp), b.alloca(VECTOR, align=64)
+    now, row = b.load("i32", pointer), _released(b, lanes, warp.warp)
     met = b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
     b.store(b.intrinsic("umax", b.load(VECTOR, row, align=4), b.splat(met)), most)
     with b.lanes(mask) as lane:
@@ -87,18 +87,18 @@ def _release(b: Builder, lanes: Record, warp: Record, mask: Value) -> None:
     with b.lanes(mask) as lane:
         b.store(now, b.offset(most, b.resize(lane, "i64") * 4))
     b.store(b.load(VECTOR, most), row, align=4)
-    b.store(now + 1, place)
+    b.store(now + 1, pointer)
 
 
 def _wait(b: Builder, lanes: Record, warp: Record, mask: Value) -> None:
     """They know what was released, also by lanes of their own warp."""
-    place, epochs = _knowing(b, lanes, warp), lanes.field("epoch")
-    with b.if_(b.load("i32", place) == -1):
+    pointer, epochs = _knowing(b, lanes, warp), lanes.field("epoch")
+    with b.if_(b.load("i32", pointer) == -1):
         now = b.load(VECTOR, epochs, align=4)
         b.store(now, _before(b, lanes, warp), align=4)
         b.store(now + 1, epochs, align=4)
-        b.store(i32(0), place)
-    b.store(b.load("i32", place) | mask, place)
+        b.store(i32(0), pointer)
+    b.store(b.load("i32", pointer) | mask, pointer)
     released = b.load(VECTOR, _released(b, lanes, warp.warp), align=4)
     with b.lanes(mask) as lane:
         row = _known(b, lanes, warp, lane)

@@ -59,8 +59,8 @@ def _add(b: Builder, warp: Record, launch: Record, values: dict[str, Value]) -> 
     counter = launch.field("finding_count")
     index = b.define("i32", f"atomicrmw add ptr {counter.name}, i32 1 seq_cst")
     with b.if_(index < MAX_FINDINGS):
-        place = b.resize(index, "i64") * FINDING.size
-        record = b.record(b.offset(launch.findings, place), FINDING)
+        offset = b.resize(index, "i64") * FINDING.size
+        record = b.record(b.offset(launch.findings, offset), FINDING)
         for name, value in values.items():
             b.put(record, FINDING, name, value)
         for axis in range(3):
@@ -74,12 +74,12 @@ def _count(m: IrModule) -> None:
         hash_ = (key * 0x9E3779B97F4A7C15) >> (64 - (PAIRS.bit_length() - 1))
         for step in range(_TRIES):
             index = (hash_ + step) & (PAIRS - 1)
-            place = pairs[index]
-            result = b.define("{ i64, i1 }", f"cmpxchg ptr {place.name}, i64 0, {key!r} seq_cst seq_cst")
-            found = b.define("i64", f"extractvalue {result!r}, 0")
+            pair = pairs[index]
+            result = b.define("{ i64, i1 }", f"cmpxchg ptr {pair.name}, i64 0, {key!r} seq_cst seq_cst")
+            previous = b.define("i64", f"extractvalue {result!r}, 0")
             new = b.define("i1", f"extractvalue {result!r}, 1")
-            with b.if_(new | (found == key)):
-                counter = place.field("count")
+            with b.if_(new | (previous == key)):
+                counter = pair.field("count")
                 b.define("i64", f"atomicrmw add ptr {counter.name}, i64 1 monotonic")
                 b.ret(new)
         b.ret(constant("i1", False))

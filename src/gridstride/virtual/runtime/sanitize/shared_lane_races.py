@@ -8,6 +8,8 @@ know what each of them knew (`known`). Volatile accesses order nothing between l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
 from gridstride.virtual.abi.hardware_limits import LANES
@@ -31,20 +33,20 @@ def emit_lanes(m: IrModule) -> None:
     """gs_lanes_begin, gs_lanes_sync, gs_lanes_join, gs_lanes_members, gs_lanes_load, gs_lanes_store."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
-        place = lanes.field("epoch")
-        now = b.load(vector, place, align=4)
+        pointer = lanes.field("epoch")
+        now = b.load(vector, pointer, align=4)
         b.store(now, lanes.field("met"), align=4)
-        b.store(now + 1, place, align=4)
+        b.store(now + 1, pointer, align=4)
         lane_orders.begin(b, lanes, now)
     emit_lane_orders(m)
     with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
         b.call("void", "gs_lanes_meet", warp)
         lanes = block_lanes(b, warp)
-        place = _epoch(b, lanes, warp)
-        now = b.load("i32", place)
+        pointer = _epoch(b, lanes, warp)
+        now = b.load("i32", pointer)
         b.store(now, lanes.field("met", b.resize(warp.warp, "i64")))
         lane_orders.release_all(b, lanes, warp, now)
-        b.store(now + 1, place)
+        b.store(now + 1, pointer)
     _join(m)
     for kind in ("load", "store"):
         _access(m, kind)
@@ -83,8 +85,8 @@ def _join(m: IrModule) -> None:
         b.terminated = False
         b.call("void", "gs_lanes_meet", warp)
         lanes = block_lanes(b, warp)
-        place, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
-        now = b.load("i32", place)
+        pointer, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
+        now = b.load("i32", pointer)
         lane_orders.joined(b, lanes, warp, mask)
         b.store(constant(vector, 0), joined)
         with b.lanes(mask) as lane:
@@ -94,7 +96,7 @@ def _join(m: IrModule) -> None:
             b.store(now, b.offset(joined, b.resize(lane, "i64") * 4))
         with b.lanes(mask) as lane:
             b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
-        b.store(now + 1, place)
+        b.store(now + 1, pointer)
     with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members") as (b, args):
         warp, active, members = args
         left = b.alloca("i32")
@@ -120,19 +122,20 @@ def _access(m: IrModule, kind: str) -> None:
         lanes = block_lanes(b, warp)
         race = warp.block.race
         epoch, own = b.load("i32", _epoch(b, lanes, warp)), warp.warp
+        known = _Known(warp, race, lanes, epoch)
         if kind == "store":
             race.storing_bytes = size
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
         with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
-            _against(b, warp, race, WRITTEN, lanes, site, lane, unit, writes=kind == "store")
+            _against(b, known, WRITTEN, site, lane, unit, writes=kind == "store")
             if kind == "store":
-                _against(b, warp, race, READ, lanes, site, lane, unit, writes=False)
+                _against(b, known, READ, site, lane, unit, writes=False)
         me = (site << 16) | (own << 8)
         with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
-                _at_once(b, warp, race, entry, epoch, (site, lane, mask), address, unit)
-            _note(b, warp, lanes, entry, epoch, lane, me | lane, kind)
+                _at_once(b, known, entry, (site, lane, mask), address, unit)
+            _note(b, known, entry, lane, me | lane, kind)
 
 
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
@@ -141,10 +144,20 @@ def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value
     return (b.load("i32", entry) == epoch) & same
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The warp that makes an access, what its block and its lanes know of earlier ones, and the lanes' epoch."""
+
+    warp: Record
+    race: Record
+    lanes: Record
+    epoch: Value
+
+
 def _against(
-    b: Builder, warp: Record, race: Record, plane: int, lanes: Record, site: Value, lane: Value, unit: Value, *,
-    writes: bool,
+    b: Builder, seen: _Known, plane: int, site: Value, lane: Value, unit: Value, *, writes: bool
 ) -> None:  # fmt: skip
+    warp, race, lanes = seen.warp, seen.race, seen.lanes
     entry, hidden = _entry(b, lanes, unit, plane), b.alloca("i1")
     b.store(constant("i1", False), hidden)
     who = b.load("i32", b.offset(entry, 4))
@@ -177,14 +190,14 @@ def _against(
 
 
 def _at_once(
-    b: Builder, warp: Record, race: Record, entry: Value, epoch: Value, store: tuple[Value, Value, Value],
-    address: Value, unit: Value,
-) -> None:  # fmt: skip
+    b: Builder, seen: _Known, entry: Value, store: tuple[Value, Value, Value], address: Value, unit: Value
+) -> None:
     """Lanes that one instruction has write to one place race where they write different values: any may stay."""
+    warp, race = seen.warp, seen.race
     site, lane, mask = store
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
-    now = _same_warp(b, entry, epoch, who, warp.warp)
+    now = _same_warp(b, entry, seen.epoch, who, warp.warp)
     now &= (who >> 16) == site
     active = ((mask >> other) & 1) != 0
     where = unit << b.resize(race.shift, "i64")
@@ -198,16 +211,15 @@ def _at_once(
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, site, them, where)
 
 
-def _note(
-    b: Builder, warp: Record, lanes: Record, entry: Value, epoch: Value, lane: Value, who: Value, kind: str
-) -> None:  # fmt: skip
+def _note(b: Builder, seen: _Known, entry: Value, lane: Value, who: Value, kind: str) -> None:
+    warp, lanes = seen.warp, seen.lanes
     if kind == "load":
         old, before = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
         reader = old & (LANES - 1)
         ours = ((old >> 8) & (LANES - 1)) == warp.warp
         # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the reader before it.
-        told = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
+        known = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
         several = (reader != lane) | ((old & SEVERAL) != 0)
-        who |= b.select(ours & (before > told) & several, i32(SEVERAL), i32(0))
-    b.store(epoch, entry)
+        who |= b.select(ours & (before > known) & several, i32(SEVERAL), i32(0))
+    b.store(seen.epoch, entry)
     b.store(who, b.offset(entry, 4))

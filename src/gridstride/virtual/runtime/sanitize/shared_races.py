@@ -8,6 +8,7 @@ those that met, and every unit of shared memory remembers its last write and its
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
@@ -67,19 +68,19 @@ def _race_clocks(m: IrModule) -> None:
             row = b.load(vector, row_of(b, race, w), align=4)
             b.store(b.intrinsic("umax", b.load(vector, joined), row), joined)
             b.store(b.intrinsic("umax", b.load("i32", acquired), b.load("i32", entry(b, times, w))), acquired)
-        whole, time = b.load(vector, joined), b.load("i32", acquired)
+        clocks, time = b.load(vector, joined), b.load("i32", acquired)
         first = b.call("i32", "gs_stamps_take", race, b.call("i32", "llvm.ctpop.i32", members))
         b.store(first, next_)
         # All stamps of a warp whose current one is known are known; of another, those up to the last one known.
         real = vector_constant("i32", range(LANES)) < b.splat(race.warps)
         current = b.load(vector, race.field("current"), align=4)
-        behind = real & (whole < current)
-        known = b.select(behind, whole, b.splat(first - 1))
+        behind = real & (clocks < current)
+        known = b.select(behind, clocks, b.splat(first - 1))
         floor = b.call("i32", f"llvm.vector.reduce.umin.v{LANES}i32", known)
         with b.lanes(members) as w:
             own = b.load("i32", next_)
             b.store(own + 1, next_)
-            b.store(b.insert(whole, own, w), row_of(b, race, w), align=4)
+            b.store(b.insert(clocks, own, w), row_of(b, race, w), align=4)
             b.store(floor, entry(b, race.field("floor"), w))
             b.store(time, entry(b, times, w))
             b.store(own, entry(b, race.field("current"), w))
@@ -140,11 +141,11 @@ def _race_access(m: IrModule, kind: str) -> None:
             b.ret()
         shift = race.shift
         unit = address >> b.splat(shift)
-        each, at = size >> shift, b.alloca("i32")
+        count, at = size >> shift, b.alloca("i32")
         b.store(i32(0), at)
         with b.loop() as done:
             j = b.load("i32", at)
-            b.break_if(j >= each, done)
+            b.break_if(j >= count, done)
             b.store(j + 1, at)
             b.call("void", f"gs_race_units_{kind}", warp, race, site, mask, unit + b.splat(j))
     _race_units(m, kind)
@@ -167,16 +168,16 @@ def _race_units(m: IrModule, kind: str) -> None:
             first = b.extract(units, 0)
             distance = units - b.splat(first, HALF)
             run, one, slow, over = (b.new_label(x) for x in ("run", "one", "slow", "over"))
-            whole = part == (0xFFFF << (16 * half))
+            is_full = part == (0xFFFF << (16 * half))
             inside = first + HALF <= limit
-            consecutive = whole & inside & _all(b, distance, range(HALF))
+            consecutive = is_full & inside & _all(b, distance, range(HALF))
             b.branch(consecutive, run, one)
             b.start(run)
             quick = _run_of_units(b, kind, race, first, own, me, half)
             b.branch(quick, over, slow)
             b.start(one)
             alone = b.new_label("alone")
-            b.branch(whole & _all(b, distance, [0] * HALF), alone, slow)
+            b.branch(is_full & _all(b, distance, [0] * HALF), alone, slow)
             b.start(alone)
             with b.if_(first < limit, likely=True):
                 quick = _one_unit(b, kind, race, first, own, me | (HALF * half))
@@ -222,8 +223,8 @@ _CONFLICTS = {
 """The planes that an access is held against."""
 
 
-def _all(b: Builder, distance: Value, wanted: Iterable[int]) -> Value:
-    equal = distance == vector_constant("i32", list(wanted))
+def _all(b: Builder, distance: Value, lanes_needed: Iterable[int]) -> Value:
+    equal = distance == vector_constant("i32", list(lanes_needed))
     return b.bitcast(equal, f"i{HALF}") == -1
 
 
@@ -286,18 +287,29 @@ def _race_lanes(m: IrModule, kind: str) -> None:
             same = b.bitcast(unit == b.splat(one), "i32")
             b.store(now & ~same, left)
             with b.if_(one < race.words):
-                _touch(b, kind, warp, race, row, b.resize(one, "i64"), clock, me, own, site, lane, shift)
+                lane_access = LaneAccess(warp, race, row, own, site, lane, shift)
+                _touch(b, kind, lane_access, b.resize(one, "i64"), clock, me | lane)
 
 
-def _touch(
-    b: Builder, kind: str, warp: Record, race: Record, row: Value, unit: Value, clock: Value, me: Value, own: Value,
-    site: Value, lane: Value, shift: Value,
-) -> None:  # fmt: skip
-    who = me | lane
-    against(b, warp, race, row, unit, "written", "writer", own, site, lane, shift)
+@dataclass(frozen=True, slots=True)
+class LaneAccess:
+    """Who touches a unit: a lane, its warp's number `own` and what that knows of the others' clocks, `row`."""
+
+    warp: Record
+    race: Record
+    row: Value
+    own: Value
+    site: Value
+    lane: Value
+    shift: Value
+
+
+def _touch(b: Builder, kind: str, access: LaneAccess, unit: Value, clock: Value, who: Value) -> None:
+    race, own = access.race, access.own
+    against(b, access, unit, "written", "writer")
     if kind == "store":
-        against(b, warp, race, row, unit, "read", "reader", own, site, lane, shift)
-        against(b, warp, race, row, unit, "read_before", "reader_before", own, site, lane, shift)
+        against(b, access, unit, "read", "reader")
+        against(b, access, unit, "read_before", "reader_before")
         b.store(clock, plane_of(b, race, "written", unit))
         b.store(who, plane_of(b, race, "writer", unit))
         return
@@ -317,25 +329,23 @@ def warp_of(b: Builder, who: Value) -> Value:
     return (who >> 8) & (LANES - 1)
 
 
-def against(
-    b: Builder, warp: Record, race: Record, row: Value, unit: Value, when: str, who: str, own: Value, site: Value,
-    lane: Value, shift: Value,
-) -> None:  # fmt: skip
+def against(b: Builder, access: LaneAccess, unit: Value, when: str, who: str) -> None:
     """Reports a race where another warp's earlier access is not known to have happened before."""
+    race = access.race
     then = b.load("i32", plane_of(b, race, when, unit))
     with b.if_(then != 0):
         other = b.load("i32", plane_of(b, race, who, unit))
         their = warp_of(b, other)
-        known = b.load("i32", b.offset(row, b.resize(their, "i64") * 4))
-        unordered = (then > known) & (their != own)
+        known = b.load("i32", b.offset(access.row, b.resize(their, "i64") * 4))
+        unordered = (then > known) & (their != access.own)
         with b.if_(unordered):
             kind = i32(FAULT["race"])
-            address = unit << b.resize(shift, "i64")
+            address = unit << b.resize(access.shift, "i64")
             matters = constant("i1", True)
             if when == "written":
-                old = b.offset(b.pointer(warp.shared), address)
-                matters = b.call("i1", "gs_race_silent", race, lane, address, old, shift) ^ matters
+                old = b.offset(b.pointer(access.warp.shared), address)
+                matters = b.call("i1", "gs_race_silent", race, access.lane, address, old, access.shift) ^ matters
             there = other >> 16
             them = other & 0x1FFF
             with b.if_(matters):
-                b.call("void", "gs_report", warp, kind, site, lane, there, them, address)
+                b.call("void", "gs_report", access.warp, kind, access.site, access.lane, there, them, address)

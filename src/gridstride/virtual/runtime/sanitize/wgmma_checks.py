@@ -71,7 +71,10 @@ def _issue(m: IrModule) -> None:
     """A wgmma; `groups_a` is 0 where A is in registers."""
     head = ("warp* warp", "i32 site", "i32 mask", "i64 a", "i64 b", "i32 turned_a", "i32 turned_b", "i32 groups_a",
             "i32 groups_b", "i32 chunks_b")  # fmt: skip
-    with m.function("void", "gs_wgmma_issue", *head) as (b, (warp, site, mask, *given)), account(b, warp) as flights:
+    with (
+        m.function("void", "gs_wgmma_issue", *head) as (b, (warp, site, mask, *arguments)),
+        account(b, warp) as flights,
+    ):
         number = warp.warp
         count = warp.block.warp_count
         apart = mask != -1
@@ -82,11 +85,11 @@ def _issue(m: IrModule) -> None:
             report(b, warp, "wgmma_fence", site, site)
         flights.issued += 1
         flights.last = site
-        _begin(b, warp, flights, site, given)
+        _begin(b, warp, flights, site, arguments)
 
 
-def _begin(b: Builder, warp: Record, flights: Record, site: Value, given: list[Value]) -> None:
-    word_a, word_b, turned_a, turned_b, groups_a, groups_b, chunks_b = given
+def _begin(b: Builder, warp: Record, flights: Record, site: Value, arguments: list[Value]) -> None:
+    word_a, word_b, turned_a, turned_b, groups_a, groups_b, chunks_b = arguments
     with b.if_(flights.count >= MAX_FLIGHTS):
         b.call("void", "gs_wgmma_land", warp, flights, entry_of(b, flights, i32(0)).group)
     index = flights.count
@@ -220,8 +223,8 @@ def _end(m: IrModule) -> None:
             flights.count = 0
         block, number = warp.block, warp.warp
         first = number & -4
-        whole = (number | 3) < block.warp_count
-        with b.if_(whole), counted(b, i32(4)) as i:
+        is_full = (number | 3) < block.warp_count
+        with b.if_(is_full), counted(b, i32(4)) as i:
             other = warp_numbered(b, block, first + i)
             theirs = other.wgmma
             over = other.state == DONE

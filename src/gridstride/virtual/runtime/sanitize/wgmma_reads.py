@@ -57,8 +57,8 @@ def _places(m: IrModule) -> None:
         with counted(b, groups) as group, counted(b, chunks) as chunk:
             piece = d.piece(b, group, chunk)
             for r in range(ROWS):
-                place = b.offset(out, b.resize(b.load("i32", at), "i64") * 4)
-                b.store(d.chunk(b, piece, r), b.offset(place, 4 * r))
+                pointer = b.offset(out, b.resize(b.load("i32", at), "i64") * 4)
+                b.store(d.chunk(b, piece, r), b.offset(pointer, 4 * r))
             b.store(b.load("i32", at) + ROWS, at)
         b.ret(b.load("i32", at))
 
@@ -71,10 +71,10 @@ def _vectors(b: Builder, entry: Record, matrix: int, room: Value) -> Iterator[tu
     steps = (count + (LANES - 1)) >> 5
     with counted(b, steps) as step:
         first = step * LANES
-        places = b.load(wide("i32"), b.offset(room, b.resize(first, "i64") * 4), align=4)
+        offsets = b.load(wide("i32"), b.offset(room, b.resize(first, "i64") * 4), align=4)
         lanes = vector_constant("i32", range(LANES))
         some = lanes < b.splat(count - first)
-        yield places, b.bitcast(some, "i32")
+        yield offsets, b.bitcast(some, "i32")
 
 
 def _room(b: Builder) -> Value:
@@ -90,18 +90,18 @@ def _read(m: IrModule) -> None:
         site, room, shared = entry.site, _room(b), b.pointer(warp.shared)
         first = issued != 0
         for matrix in range(2):
-            with _vectors(b, entry, matrix, room) as (places, mask):
-                b.call("void", "gs_race_load", warp, site, mask, places, i32(CHUNK))
+            with _vectors(b, entry, matrix, room) as (offsets, mask):
+                b.call("void", "gs_race_load", warp, site, mask, offsets, i32(CHUNK))
                 with b.if_(first):
                     some = b.bitcast(mask, wide("i1"))
                     ends = (("low", "umin", -1), ("high", "umax", 0))
                     for name, join, none in ends:
-                        kept = b.select(some, places, constant(places.type, none))
+                        kept = b.select(some, offsets, constant(offsets.type, none))
                         own = b.call("i32", f"llvm.vector.reduce.{join}.v{LANES}i32", kept)
                         b.put(entry, FLIGHT, name, b.intrinsic(join, own, b.get(entry, FLIGHT, name)))
                     with b.lanes(mask) as lane:
-                        place = b.offset(shared, b.resize(b.extract(places, lane), "i64"))
-                        b.call("void", "gs_proxy_check", warp, site, i32(0), place, i32(CHUNK))
+                        pointer = b.offset(shared, b.resize(b.extract(offsets, lane), "i64"))
+                        b.call("void", "gs_proxy_check", warp, site, i32(0), pointer, i32(CHUNK))
 
 
 # -- writes to what is being read -------------------------------------------------------------------------------------
@@ -119,10 +119,10 @@ def _written(m: IrModule) -> None:
                 start = b.extract(address, lane)
                 b.call("void", "gs_wgmma_meet", warp, site, lane, start, start + size, other, entry)
     head = ("warp* warp", "i32 site", "i32 lane", "ptr place", "i32 bytes")
-    with m.function("void", "gs_wgmma_filled", *head) as (b, (warp, site, lane, place, bytes_)):
+    with m.function("void", "gs_wgmma_filled", *head) as (b, (warp, site, lane, pointer, bytes_)):
         watched = warp.wgmma != NULL
         with b.if_(watched):
-            word = b.define("i64", f"ptrtoint {place!r} to i64")
+            word = b.define("i64", f"ptrtoint {pointer!r} to i64")
             low = b.resize(word - warp.shared, "i32")
             high = low + bytes_
             with _flights(b, warp, low, high) as (other, entry):
@@ -151,9 +151,9 @@ def _meet(m: IrModule) -> None:
     with m.function("void", "gs_wgmma_meet", *head) as (b, (warp, site, lane, low, high, number, entry)):
         room = _room(b)
         for matrix in range(2):
-            with _vectors(b, entry, matrix, room) as (places, mask):
-                after = places < b.splat(high)
-                before = places + CHUNK > b.splat(low)
+            with _vectors(b, entry, matrix, room) as (offsets, mask):
+                after = offsets < b.splat(high)
+                before = offsets + CHUNK > b.splat(low)
                 hit = mask & b.bitcast(after & before, "i32")
                 with b.if_(hit != 0):
                     kind, who = i32(FAULT["wgmma_operand"]), number << 8

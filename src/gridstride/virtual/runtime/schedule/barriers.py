@@ -24,8 +24,8 @@ def _complete(m: IrModule) -> None:
         index = b.resize(which, "i64")
         arrived, expected = block.field("arrived", index), block.field("expected", index)
         count = b.load("i32", expected)
-        whole = count == 0
-        needed = b.select(whole, block.threads, count)
+        is_complete = count == 0
+        needed = b.select(is_complete, block.threads, count)
         have = b.load("i32", arrived)
         full = (have >= needed) & (have != 0)
         with b.if_(full):

@@ -91,9 +91,9 @@ def _start(m: IrModule) -> None:
         shape = [launch.cluster[axis] for axis in range(3)]
         many = [b.resize(g // c, "i64") for g, c in zip(grid, shape, strict=True)]
         row = index // many[0]
-        place = (index % many[0], row % many[1], row // many[1])
+        coordinates = (index % many[0], row % many[1], row // many[1])
         for axis in range(3):
-            cluster.index[axis] = b.resize(place[axis], "i32")
+            cluster.index[axis] = b.resize(coordinates[axis], "i32")
         threads = size * launch.threads_per_block
         for name, value in (("active", i32(1)), ("threads", threads), ("id", index), ("race", NULL)):
             b.put(cluster, CLUSTER, name, value)
@@ -107,7 +107,7 @@ def _start(m: IrModule) -> None:
             rank = b.load("i32", at)
             b.break_if(rank >= size, done)
             b.store(rank + 1, at)
-            _start_member(b, worker, cluster, rank, first, (place, shape, grid))
+            _start_member(b, worker, cluster, rank, first, (coordinates, shape, grid))
 
 
 def _observe(b: Builder, worker: Record, launch: Record, cluster: Record, group: Value, index: Value) -> None:
@@ -123,9 +123,9 @@ def _start_member(
     b: Builder, worker: Record, cluster: Record, rank: Value, first: Value,
     where: tuple[tuple[Value, ...], list[Value], list[Value]],
 ) -> None:  # fmt: skip
-    place, shape, grid = where
+    coordinates, shape, grid = where
     own = rank_place(b, rank, shape)
-    x, y, z = (p * b.resize(c, "i64") + b.resize(o, "i64") for p, c, o in zip(place, shape, own, strict=True))
+    x, y, z = (p * b.resize(c, "i64") + b.resize(o, "i64") for p, c, o in zip(coordinates, shape, own, strict=True))
     gx, gy = (b.resize(g, "i64") for g in grid[:2])
     index = x + gx * (y + gy * z)
     block = block_at(b, cluster, rank)
@@ -173,8 +173,8 @@ def _run_cluster(m: IrModule) -> None:
                 over = result == FINISHED
                 with b.if_(over):
                     block.active = 0
-                    ended = cluster.ended | (1 << rank)
-                    cluster.ended = ended
+                    exited = cluster.ended | (1 << rank)
+                    cluster.ended = exited
                     b.call("void", "gs_team_end", cluster, rank)
                 increment(b, live, b.resize(~over, "i32"))
                 increment(b, spun, b.resize(result == SPUN, "i32"))

@@ -92,9 +92,9 @@ def _divergence(m: IrModule) -> None:
         warp, site, mask = args
         at = b.alloca("ptr")
         b.store(warp, at)
-        with b.loop() as found:
+        with b.loop() as position:
             split = b.record(b.load("ptr", at), WARP).split
-            b.break_if(split == NULL, found)
+            b.break_if(split == NULL, position)
             b.store(split.parent, at)
         live = b.record(b.load("ptr", at), WARP).live
         missing = live & ~mask

@@ -41,12 +41,12 @@ def _words(m: IrModule) -> None:
         b.store(start, at)
         b.store(hash_, kept)
         with b.loop() as done:
-            place = b.load("i64", at)
-            b.break_if(place >= end, done)
-            word = b.load("i64", b.pointer(place), align=1)
+            address = b.load("i64", at)
+            b.break_if(address >= end, done)
+            word = b.load("i64", b.pointer(address), align=1)
             mixed = (b.load("i64", kept) ^ word) * 0x100000001B3
             b.store(mixed ^ (mixed >> 29), kept)
-            b.store(place + 8, at)
+            b.store(address + 8, at)
         b.ret(b.load("i64", kept))
 
 
@@ -67,8 +67,8 @@ def _state(m: IrModule, stack_margin: int) -> None:
             block = worker.blocks[s]
             with b.if_(block.active != 0):
                 shared = block.shared
-                whole = launch.shared_size & -8
-                _mix(b, shared, shared + whole, kept)
+                nbytes = launch.shared_size & -8
+                _mix(b, shared, shared + nbytes, kept)
                 b.store(i32(0), number)
                 with b.loop() as over:
                     n = b.load("i32", number)
@@ -100,8 +100,8 @@ def _memory(m: IrModule) -> None:
             number = b.load("i64", at)
             b.break_if(number >= launch.allocation_count, done)
             b.store(number + 1, at)
-            place = number * ALLOCATION.size
-            allocation = b.record(b.offset(launch.allocations, place), ALLOCATION)
+            offset = number * ALLOCATION.size
+            allocation = b.record(b.offset(launch.allocations, offset), ALLOCATION)
             start = allocation.start
             _mix(b, start, start + allocation.size, kept)
         b.ret(b.load("i64", kept))
@@ -152,9 +152,9 @@ def _report(b: Builder, worker: Record) -> None:
     """The first warp that runs in a loop stands for all."""
     at, warps = b.alloca("i64"), worker.warps
     b.store(i64(0), at)
-    with b.loop() as found:
+    with b.loop() as position:
         warp = warps[b.load("i64", at)]
-        b.break_if(warp.state == SPINNING, found)
+        b.break_if(warp.state == SPINNING, position)
         b.store(b.load("i64", at) + 1, at)
     warp = warps[b.load("i64", at)]
     live, site = warp.live, warp.site

@@ -25,10 +25,10 @@ def parts(b: Builder, span: Value) -> list[Value]:
 
 
 def span(b: Builder, *numbers: Value) -> Value:
-    found = Value("poison", SPAN)
+    result = Value("poison", SPAN)
     for j, number in enumerate(numbers):
-        found = b.define(SPAN, f"insertvalue {found!r}, {number!r}, {j}")
-    return found
+        result = b.define(SPAN, f"insertvalue {result!r}, {number!r}, {j}")
+    return result
 
 
 def emit_coordinates(m: IrModule) -> None:
@@ -40,15 +40,15 @@ def emit_coordinates(m: IrModule) -> None:
         coordinate = _number(b, word)
         long, smooth = b.resize(size, "i64"), linear != 0
         normalized = object_.normalized != 0
-        place = b.alloca("i64")
+        pointer = b.alloca("i64")
         with b.if_(normalized):
-            b.store(_normalized(b, coordinate, mode, long, smooth), place)
+            b.store(_normalized(b, coordinate, mode, long, smooth), pointer)
         with b.if_(~normalized):
-            b.store(_texels(b, coordinate, smooth), place)
-        found = b.load("i64", place)
-        whole = b.select(smooth, b.op("ashr", found, i64(8)), found)
+            b.store(_texels(b, coordinate, smooth), pointer)
+        found = b.load("i64", pointer)
+        texel = b.select(smooth, b.op("ashr", found, i64(8)), found)
         weight = b.select(smooth, b.resize(found, "i32") & 255, i32(0))
-        first = b.resize(whole, "i32")
+        first = b.resize(texel, "i32")
         b.ret(_addressed(b, mode, first, first + 1, size, weight))
 
 
@@ -85,8 +85,8 @@ def _texels(b: Builder, x: Value, smooth: Value) -> Value:
     """The same of a coordinate that counts texels."""
     held = _held(b, x, _FAR)
     fine = b.op("fadd", b.op("fmul", held, constant("double", 256.0)), constant("double", 0.5))
-    place = _long(b, b.intrinsic("floor", b.select(smooth, fine, held)))
-    return b.select(smooth, place - 128, place)
+    texel = _long(b, b.intrinsic("floor", b.select(smooth, fine, held)))
+    return b.select(smooth, texel - 128, texel)
 
 
 def _addressed(b: Builder, mode: Value, first: Value, second: Value, size: Value, weight: Value) -> Value:
@@ -95,7 +95,7 @@ def _addressed(b: Builder, mode: Value, first: Value, second: Value, size: Value
     is_clamp = mode == _CLAMP
     edge = b.compare("slt", first, i32(0)) | b.compare("sge", first, last)
     weight = b.select(is_clamp & edge, i32(0), weight)
-    found = []
+    addressed = []
     for texel in (first, second):
         clamped = b.intrinsic("smin", b.intrinsic("smax", texel, i32(0)), last)
         wrapped = _once_round(b, texel, size)
@@ -105,8 +105,8 @@ def _addressed(b: Builder, mode: Value, first: Value, second: Value, size: Value
         inside = b.select(texel < size, texel, i32(-1))
         chosen = b.select(mode == _WRAP, wrapped, inside)
         chosen = b.select(mode == _MIRROR, mirrored, chosen)
-        found.append(b.select(is_clamp, clamped, chosen))
-    return span(b, *found, weight)
+        addressed.append(b.select(is_clamp, clamped, chosen))
+    return span(b, *addressed, weight)
 
 
 def _once_round(b: Builder, texel: Value, period: Value) -> Value:

@@ -46,5 +46,5 @@ def _place(b: Builder, part: Value, size: Value) -> Value:
     ratio = b.select(inside, ratio, constant("double", 0.0))
     unit = constant("double", 2.0 ** (FRACTION - 1))
     fixed = b.op("fadd", b.intrinsic("floor", b.op("fmul", ratio, unit)), unit)
-    place = b.op("fmul", fixed, constant("double", 2.0**-FRACTION))
-    return b.bitcast(b.define("float", f"fptrunc double {place.name} to float"), "i32")
+    coordinate = b.op("fmul", fixed, constant("double", 2.0**-FRACTION))
+    return b.bitcast(b.define("float", f"fptrunc double {coordinate.name} to float"), "i32")

@@ -39,12 +39,12 @@ def emit_gradients(m: IrModule) -> None:
 
 def _step(b: Builder, object_: Record, words: list[Value]) -> list[Value]:
     """A step in texels of the first level."""
-    found = []
+    steps = []
     for word, name in zip(words, ("width", "height", "depth"), strict=True):
         size = b.intrinsic("umax", b.get(object_, OBJECT, name), i32(1))
         step = b.define("double", f"fpext float {b.bitcast(word, 'float').name} to double")
-        found.append(b.op("fmul", step, b.define("double", f"uitofp i32 {size.name} to double")))
-    return found
+        steps.append(b.op("fmul", step, b.define("double", f"uitofp i32 {size.name} to double")))
+    return steps
 
 
 def _length(b: Builder, step: list[Value]) -> Value:
@@ -63,5 +63,5 @@ def _log2(b: Builder, length: Value) -> Value:
     exponent = (word >> 52) - 1023
     index = (word >> 44) & 255
     fraction = b.resize(b.load("i8", b.offset(Value("@gs_log2", "ptr"), index)), "i32")
-    found = (b.resize(exponent, "i32") << 8) + fraction
-    return b.select(b.compare("uno", length, length), i32(0), found)
+    log2 = (b.resize(exponent, "i32") << 8) + fraction
+    return b.select(b.compare("uno", length, length), i32(0), log2)

@@ -85,11 +85,11 @@ def _levels(m: IrModule) -> None:
         level = b.intrinsic("minnum", b.intrinsic("maxnum", level, constant("double", -64.0)), constant("double", 64.0))
         scaled = b.op("fmul", level, constant("double", 256.0))
         b.ret(b.define("i32", f"fptosi {scaled!r} to i32"))
-    with m.function("i32", "gs_lod", "object* object", "i32 level", "i1 given") as (b, (object_, level, given)):
+    with m.function("i32", "gs_lod", "object* object", "i32 level", "i1 given") as (b, (object_, level, is_explicit)):
         # Without a level or differences the hardware takes the first level, and no bias.
-        wanted = b.select(given, level + object_.bias, i32(0))
+        bias = b.select(is_explicit, level + object_.bias, i32(0))
         low, high = object_.low, object_.high
-        b.ret(b.intrinsic("smin", b.intrinsic("smax", wanted, low), high))
+        b.ret(b.intrinsic("smin", b.intrinsic("smax", bias, low), high))
 
 
 def _word(b: Builder, request: Value, index: int, lane: Value) -> Value:
@@ -102,7 +102,7 @@ def _lane(m: IrModule) -> None:
     with m.function(WORDS, "gs_texture_lane", *head) as (b, (warp, site, lane, form, handle, request)):
         kind, tag = i32(FAULT["texture"]), i64(TEXTURE_TAG)
         object_ = b.record(b.call("ptr", "gs_object", warp, site, lane, handle, tag, kind), OBJECT)
-        _check_shape(b, object_, warp, site, lane, form, handle, kind)
+        _check_shape(b, object_, (warp, site, lane), form, handle, kind)
         x, y, z = (_word(b, request, index, lane) for index in (X, Y, Z))
         layers = b.intrinsic("umax", object_.layers, i32(1))
         layer = b.intrinsic("umin", _word(b, request, LAYER, lane), layers - 1)
@@ -129,15 +129,15 @@ def _lane(m: IrModule) -> None:
 
 
 def _check_shape(
-    b: Builder, object_: Record, warp: Record, site: Value, lane: Value, form: Value, handle: Value, kind: Value
-) -> None:
+    b: Builder, object_: Record, who: tuple[Record, Value, Value], form: Value, handle: Value, kind: Value
+) -> None:  # fmt: skip
     """Dimensions, layers and cube must be the texture's; whole coordinates in one dimension are for linear memory."""
     shape = object_.shape
-    whole = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
-    wanted = (form & SHAPE) | b.select(whole, i32(LINEAR), i32(0))
+    is_linear = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
+    wanted = (form & SHAPE) | b.select(is_linear, i32(LINEAR), i32(0))
     with b.if_(wanted != shape):
         slot = b.resize(handle, "i32") & (OBJECT_SLOTS - 1)
-        object_fault(b, "geometry", warp, site, lane, kind, slot, handle, wanted)
+        object_fault(b, "geometry", *who, kind, slot, handle, wanted)
 
 
 def _warp(m: IrModule) -> None:
@@ -171,5 +171,5 @@ def _query(m: IrModule) -> None:
             cubes = b.intrinsic("umax", layers, i32(1)) * FACES
             deep = depth | b.select(rows, i32(0), layers)
             deep = b.select(faces != 0, cubes, deep)
-            found = b.select(what == 0, width, b.select(what == 1, high, deep))
-            b.store(found, row(b, out, lane, 4))
+            result = b.select(what == 0, width, b.select(what == 1, high, deep))
+            b.store(result, row(b, out, lane, 4))

@@ -85,8 +85,8 @@ def _slice(m: IrModule) -> None:
             b.store(weight, b.offset(weights, 4 * j))
             b.store(four(0.0), b.offset(values, 32 * j))
             with b.if_(weight != 0):
-                place = b.call("ptr", "gs_place", object_, level, xs[j % 2], ys[j // 2], z)
-                b.store(b.call(FOUR, "gs_texel_values", object_, place), b.offset(values, 32 * j))
+                pointer = b.call("ptr", "gs_place", object_, level, xs[j % 2], ys[j // 2], z)
+                b.store(b.call(FOUR, "gs_texel_values", object_, pointer), b.offset(values, 32 * j))
         _sum(b, object_, values, weights)
 
 
@@ -120,19 +120,19 @@ def _finish(m: IrModule) -> None:
         with b.if_(format_ == FLOAT16):
             b.ret(b.call(WORDS, "gs_round_half", sum_))
         b.terminated = False
-        whole = b.call(WORDS, "gs_round_integer", sum_, format_)
+        integers = b.call(WORDS, "gs_round_integer", sum_, format_)
         with b.if_(object_.srgb == 0):
-            b.ret(whole)
+            b.ret(integers)
         b.terminated = False
-        b.ret(b.shuffle(b.call(WORDS, "gs_round_half", sum_), [0, 1, 2, 7], whole))
+        b.ret(b.shuffle(b.call(WORDS, "gs_round_half", sum_), [0, 1, 2, 7], integers))
 
 
 def _spans(b: Builder, object_: Record, at: Level, words: list[Value], linear: Value) -> list[Value]:
     """The spans in x, y and z; an axis that the texture does not have is one texel, whatever the coordinate."""
-    found = []
+    spans = []
     for axis, (word, size) in enumerate(zip(words, (at.width, at.height, at.depth), strict=True)):
-        found.append(b.call(SPAN, "gs_axis", object_, i32(axis), word, size, linear))
-    return found
+        spans.append(b.call(SPAN, "gs_axis", object_, i32(axis), word, size, linear))
+    return spans
 
 
 def _sample(m: IrModule) -> None:
@@ -148,8 +148,8 @@ def _sample(m: IrModule) -> None:
             at = level_of(b, object_, rounded)
             first = [parts(b, s)[0] for s in _spans(b, object_, at, [x, y, z], i32(0))]
             depth = b.select(deep, first[2], layer)
-            place = b.call("ptr", "gs_place", object_, rounded, first[0], first[1], depth)
-            b.ret(b.call(WORDS, "gs_texel_bits", object_, place))
+            pointer = b.call("ptr", "gs_place", object_, rounded, first[0], first[1], depth)
+            b.ret(b.call(WORDS, "gs_texel_bits", object_, pointer))
         b.terminated = False
         sum_ = b.alloca(FOUR, align=32)
         b.store(four(-0.0), sum_)
@@ -174,12 +174,12 @@ def _gather(m: IrModule) -> None:
         at = level_of(b, object_, b.constant("i32", 0))
         across, down, _ = _spans(b, object_, at, [x, y, i32(0)], i32(1))
         xs, ys = parts(b, across), parts(b, down)
-        found = constant(WORDS, 0)
+        result = constant(WORDS, 0)
         for j, (dx, dy) in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
-            place = b.call("ptr", "gs_place", object_, i32(0), xs[dx], ys[dy], layer)
-            bits = b.call(WORDS, "gs_texel_bits", object_, place)
-            found = b.insert(found, b.extract(bits, channel), j)
-        b.ret(found)
+            pointer = b.call("ptr", "gs_place", object_, i32(0), xs[dx], ys[dy], layer)
+            bits = b.call(WORDS, "gs_texel_bits", object_, pointer)
+            result = b.insert(result, b.extract(bits, channel), j)
+        b.ret(result)
 
 
 def _fetch(m: IrModule) -> None:
@@ -193,5 +193,5 @@ def _fetch(m: IrModule) -> None:
         with b.if_(~inside):
             b.ret(constant(WORDS, 0))
         b.terminated = False
-        place = b.call("ptr", "gs_place", object_, i32(0), x, y, z + layer)
-        b.ret(b.call(WORDS, "gs_texel_bits", object_, place))
+        pointer = b.call("ptr", "gs_place", object_, i32(0), x, y, z + layer)
+        b.ret(b.call(WORDS, "gs_texel_bits", object_, pointer))

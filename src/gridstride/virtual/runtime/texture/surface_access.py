@@ -64,15 +64,15 @@ def _place(m: IrModule) -> None:
         b.ret(b.pointer(at.start + offset))
 
 
-def _held(b: Builder, place: list[Value], lasts: list[Value], form: Value) -> tuple[list[Value], Value]:
+def _held(b: Builder, coordinates: list[Value], lasts: list[Value], form: Value) -> tuple[list[Value], Value]:
     """The nearest coordinates inside, and an i1: they are the ones given."""
     inside, held = constant("i1", True), []
-    for index, last in zip(place, lasts, strict=True):
+    for index, last in zip(coordinates, lasts, strict=True):
         held.append(b.intrinsic("smin", b.intrinsic("smax", index, i32(0)), last))
         inside &= index == held[-1]
     # The nearest layer of a negative one is the last: the hardware takes layers as unsigned.
     layered = (form & LAYERED) != 0
-    held[2] = b.select(layered, b.intrinsic("umin", place[2], lasts[2]), held[2])
+    held[2] = b.select(layered, b.intrinsic("umin", coordinates[2], lasts[2]), held[2])
     return held, inside
 
 
@@ -101,14 +101,14 @@ def _move(m: IrModule) -> None:
             b.store(constant("i128", 0), zeros)
             with b.lanes(mask) as lane:
                 long, handle = b.resize(lane, "i64"), b.load("i64", row(b, handles, lane, 8))
-                place = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, total, mode)
-                outside = place == NULL
+                pointer = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, total, mode)
+                outside = pointer == NULL
                 if loads:
-                    _copy_elements(b, b.select(outside, zeros, place), values, long, size, count, loads=True)
+                    _copy_elements(b, b.select(outside, zeros, pointer), values, long, size, count, loads=True)
                 else:
                     with b.if_(~outside):
-                        _copy_elements(b, place, values, long, size, count, loads=False)
-                        b.call("void", "gs_unset_range", warp, site, lane, place, total, i32(1))
+                        _copy_elements(b, pointer, values, long, size, count, loads=False)
+                        b.call("void", "gs_unset_range", warp, site, lane, pointer, total, i32(1))
 
 
 def _reduce(m: IrModule) -> None:
@@ -119,15 +119,15 @@ def _reduce(m: IrModule) -> None:
         warp, site, mask, form, handles, request, values, size, what, mode = args
         with b.lanes(mask) as lane:
             handle = b.load("i64", row(b, handles, lane, 8))
-            place = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, size, mode)
+            pointer = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, size, mode)
             value = b.load("i64", row(b, values, lane, 8))
-            with b.if_(place != NULL):
+            with b.if_(pointer != NULL):
                 for number, op in enumerate(REDUCTIONS):
                     for bits in (32, 64):
                         chosen = what == number
                         with b.if_(chosen & (size == bits // 8)):
                             one = b.resize(value, f"i{bits}")
-                            b.define(f"i{bits}", f"atomicrmw {op} ptr {place.name}, {one!r} seq_cst")
+                            b.define(f"i{bits}", f"atomicrmw {op} ptr {pointer.name}, {one!r} seq_cst")
 
 
 def _put(m: IrModule) -> None:
@@ -144,16 +144,16 @@ def _put(m: IrModule) -> None:
         texel, across = object_.texel, row(b, request, lane, 4)
         near = b.intrinsic("smin", b.intrinsic("smax", b.load("i32", across), i32(-FAR)), i32(FAR))
         b.store(near * texel, across)
-        place = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, texel, mode)
-        with b.if_(place != NULL):
+        pointer = b.call("ptr", "gs_surface_place", warp, site, lane, form, handle, request, texel, mode)
+        with b.if_(pointer != NULL):
             for number, name in enumerate(FORMATS):
                 with b.if_(object_.format == number):
                     for j in range(4):
                         with b.if_(count > j):
                             word = b.load("i32", b.offset(row(b, values, lane, 4), ROW * j))
                             value, size = _converted(b, word, name)
-                            b.store(value, b.offset(place, size * j), align=size)
-            b.call("void", "gs_unset_range", warp, site, lane, place, texel, i32(1))
+                            b.store(value, b.offset(pointer, size * j), align=size)
+            b.call("void", "gs_unset_range", warp, site, lane, pointer, texel, i32(1))
 
 
 def _converted(b: Builder, word: Value, format_: str) -> tuple[Value, int]:
@@ -176,10 +176,10 @@ def _half(b: Builder, word: Value) -> Value:
     normal = (size - 0x38000000) >> 13
     single = b.op("fmul", b.bitcast(size, "float"), constant("float", 2.0**24))
     small = b.define("i32", f"fptoui {b.intrinsic('minnum', single, constant('float', 1024.0))!r} to i32")
-    found = b.select(size < 0x38800000, small, b.intrinsic("umin", normal, i32(0x7BFF)))
-    found = b.select(size == 0x7F800000, i32(0x7C00), found)
+    result = b.select(size < 0x38800000, small, b.intrinsic("umin", normal, i32(0x7BFF)))
+    result = b.select(size == 0x7F800000, i32(0x7C00), result)
     sign = (word >> 16) & 0x8000
     nan = size > 0x7F800000
     payload = (word >> 13) & 0x3FF
     payload = b.select(payload == 0, i32(0x200), payload)
-    return b.select(nan, payload | 0x7C00, found) | sign
+    return b.select(nan, payload | 0x7C00, result) | sign

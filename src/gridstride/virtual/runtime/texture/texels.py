@@ -39,26 +39,26 @@ def _table() -> str:
 
 def _raw(m: IrModule) -> None:
     """A texel's channels as they are: integers extended to 32 bits, floats as f32 bits; missing ones are 0."""
-    with m.function(WORDS, "gs_texel_raw", "object* object", "ptr place") as (b, (object_, place)):
+    with m.function(WORDS, "gs_texel_raw", "object* object", "ptr place") as (b, (object_, pointer)):
         format_, channels = object_.format, object_.channels
         one, two = channels == 1, channels == 2
         for number, size in enumerate(_BYTES):
             with b.if_(format_ == number):
                 for n, chosen in ((1, one), (2, two), (4, None)):
                     if chosen is None:
-                        b.ret(_channels(b, place, number, size, n))
+                        b.ret(_channels(b, pointer, number, size, n))
                         continue
                     with b.if_(chosen):
-                        b.ret(_channels(b, place, number, size, n))
+                        b.ret(_channels(b, pointer, number, size, n))
                     b.terminated = False
             b.terminated = False
         b.ret(constant(WORDS, 0))
 
 
-def _channels(b: Builder, place: Value, number: int, size: int, n: int) -> Value:
+def _channels(b: Builder, pointer: Value, number: int, size: int, n: int) -> Value:
     """`n` channels of one texel as four words."""
     type_ = f"<{n} x i{8 * size}>"
-    value = b.load(type_, place, align=size)
+    value = b.load(type_, pointer, align=size)
     if number == FLOAT16:
         half = b.bitcast(value, f"<{n} x half>")
         value = b.bitcast(b.define(f"<{n} x float>", f"fpext {half!r} to <{n} x float>"), f"<{n} x i32>")
@@ -73,15 +73,15 @@ def _channels(b: Builder, place: Value, number: int, size: int, n: int) -> Value
 
 def _bits(m: IrModule) -> None:
     """A texel as a point read returns it: null is the border; integers as fractions where the texture says so."""
-    with m.function(WORDS, "gs_texel_bits", "object* object", "ptr place") as (b, (object_, place)):
-        with b.if_(place == NULL):
+    with m.function(WORDS, "gs_texel_bits", "object* object", "ptr place") as (b, (object_, pointer)):
+        with b.if_(pointer == NULL):
             b.ret(_border(b, object_))
         b.terminated = False
-        raw = b.call(WORDS, "gs_texel_raw", object_, place)
+        raw = b.call(WORDS, "gs_texel_raw", object_, pointer)
         format_ = object_.format
         floats = object_.floats != 0
-        whole = floats & (format_ < FLOAT16)
-        with b.if_(~whole):
+        is_integer = floats & (format_ < FLOAT16)
+        with b.if_(~is_integer):
             b.ret(raw)
         b.terminated = False
         b.ret(_fractions(b, object_, raw, format_))
@@ -110,25 +110,25 @@ def _fractions(b: Builder, object_: Record, raw: Value, format_: Value) -> Value
 
 def _light(b: Builder, raw: Value) -> Value:
     """Bytes of sRGB as linear light, <4 x half>."""
-    table, found = Value("@gs_srgb", "ptr"), constant("<4 x i16>", 0)
+    table, result = Value("@gs_srgb", "ptr"), constant("<4 x i16>", 0)
     for j in range(4):
         index = b.resize(b.extract(raw, j) & 255, "i64")
         entry = b.load("i16", b.offset(table, index << 1))
-        found = b.insert(found, entry, j)
-    return b.bitcast(found, "<4 x half>")
+        result = b.insert(result, entry, j)
+    return b.bitcast(result, "<4 x half>")
 
 
 def _values(m: IrModule) -> None:
     """A texel for the filter, <4 x double>: floats with f32's subnormals as zeros; integers in 16 bits, signed bytes as
     they are; of sRGB the colours as light and alpha as an integer.
     """
-    with m.function(FOUR, "gs_texel_values", "object* object", "ptr place") as (b, (object_, place)):
+    with m.function(FOUR, "gs_texel_values", "object* object", "ptr place") as (b, (object_, pointer)):
         format_ = object_.format
         raw, known = b.alloca(WORDS, align=16), b.alloca("i32")
         b.store(format_, known)
-        with b.if_(place != NULL):
-            b.store(b.call(WORDS, "gs_texel_raw", object_, place), raw)
-        with b.if_(place == NULL):
+        with b.if_(pointer != NULL):
+            b.store(b.call(WORDS, "gs_texel_raw", object_, pointer), raw)
+        with b.if_(pointer == NULL):
             b.store(_border(b, object_), raw)
             with b.if_(format_ < FLOAT16):
                 b.ret(_border_values(b, object_, b.load(WORDS, raw), format_))
@@ -140,16 +140,16 @@ def _values(m: IrModule) -> None:
             number = b.select(tiny, b.intrinsic("copysign", constant("<4 x float>", 0.0), number), number)
             b.ret(b.define(FOUR, f"fpext {number!r} to {FOUR}"))
         b.terminated = False
-        whole = b.define(FOUR, f"sitofp {words!r} to {FOUR}")
+        values = b.define(FOUR, f"sitofp {words!r} to {FOUR}")
         byte = b.splat(format_ == 0, 4)
-        whole = b.op("fmul", whole, b.select(byte, four(257.0), four(1.0)))
+        values = b.op("fmul", values, b.select(byte, four(257.0), four(1.0)))
         short = b.splat(format_ == 3, 4)
-        whole = b.select(short, b.intrinsic("maxnum", whole, four(-32767.0)), whole)
+        values = b.select(short, b.intrinsic("maxnum", values, four(-32767.0)), values)
         result = b.alloca(FOUR, align=32)
-        b.store(whole, result)
+        b.store(values, result)
         with b.if_(object_.srgb != 0):
             light = b.define(FOUR, f"fpext {_light(b, words)!r} to {FOUR}")
-            b.store(b.shuffle(light, [0, 1, 2, 7], whole), result)
+            b.store(b.shuffle(light, [0, 1, 2, 7], values), result)
         b.ret(b.load(FOUR, result))
 
 
@@ -159,7 +159,7 @@ def _border_values(b: Builder, object_: Record, words: Value, format_: Value) ->
     unit = constant("double", 65535.0)
     for index, value in ((1, 127.0), (3, 32767.0)):
         unit = b.select(format_ == index, constant("double", value), unit)
-    whole = b.intrinsic("rint", b.op("fmul", fraction, b.splat(unit, 4)))
+    rounded = b.intrinsic("rint", b.op("fmul", fraction, b.splat(unit, 4)))
     linear = b.splat(object_.srgb != 0, 4)
-    colour = b.shuffle(fraction, [0, 1, 2, 7], whole)
-    return b.select(linear, colour, whole)
+    colour = b.shuffle(fraction, [0, 1, 2, 7], rounded)
+    return b.select(linear, colour, rounded)

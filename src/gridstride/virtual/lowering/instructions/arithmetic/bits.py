@@ -179,24 +179,24 @@ def find_nth(cx: Lowering, ins: Instruction) -> None:
     reach = b.select(here, one, constant(mask.type, -1))  # an offset of 0 asks for the base bit alone
     word = b.op("and", word, b.op("shl", reach, base_up))
     n = b.select(here, zero, b.op("sub", b.select(down, b.op("sub", zero, offset), offset), one))
-    found = b.compare("ult", n, b.intrinsic("ctpop", word))
-    place = _nth(cx, word, n)
-    place = b.select(down, b.op("sub", top, place), place)
-    place = b.select(found, place, constant(mask.type, -1))
+    is_below = b.compare("ult", n, b.intrinsic("ctpop", word))
+    position = _nth(cx, word, n)
+    position = b.select(down, b.op("sub", top, position), position)
+    position = b.select(is_below, position, constant(mask.type, -1))
     lowest = b.compare("eq", offset, constant(offset.type, -(1 << 31)))
-    cx.set(ins.operands[0], b.select(lowest, zero, place))
+    cx.set(ins.operands[0], b.select(lowest, zero, position))
 
 
 def _nth(cx: Lowering, word: Value, n: Value) -> Value:
     """The place of set bit number n (from 0), which must be there: a binary search by counting."""
     b = cx.b
     zero = constant(word.type, 0)
-    place = zero
+    position = zero
     for half in (16, 8, 4, 2, 1):
         below = b.intrinsic("ctpop", b.op("and", word, constant(word.type, (1 << half) - 1)))
         above = b.compare("uge", n, below)
         step = b.select(above, constant(word.type, half), zero)
-        place = b.op("add", place, step)
+        position = b.op("add", position, step)
         n = b.op("sub", n, b.select(above, below, zero))
         word = b.op("lshr", word, step)
-    return place
+    return position

@@ -55,8 +55,8 @@ def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
     """add, sub, mul, fma, with .ftz, .sat, .relu."""
     b = cx.b
     kind = _TYPES[ins.type]
-    given = words(cx, ins, 3 if name == "fma" else 2)
-    args = [widen(b, w, kind) for w in given]
+    operands = words(cx, ins, 3 if name == "fma" else 2)
+    args = [widen(b, w, kind) for w in operands]
     result = compute(b, name, kind, args)
     if "ftz" in ins.modifiers and name in ("fmul", "fma"):  # sums alone are exact where they are subnormal
         result = _without_tiny(b, result)
@@ -65,12 +65,12 @@ def arithmetic(cx: Lowering, ins: Instruction, name: str) -> None:
     if "relu" in ins.modifiers:
         result = b.select(b.compare("ole", result, constant(result.type, 0.0)), constant(result.type, 0.0), result)
     word = narrowed(cx, result, kind)
-    _set(cx, ins, _without_outside(b, word, given) if "oob" in ins.modifiers else word)
+    _set(cx, ins, _without_outside(b, word, operands) if "oob" in ins.modifiers else word)
 
 
-def _without_outside(b: Builder, word: Value, given: list[Value]) -> Value:
+def _without_outside(b: Builder, word: Value, operands: list[Value]) -> Value:
     """.oob: zero where an operand is what tensor copies write outside of a tensor, 0x7ff7 of either sign (H200)."""
-    for x in given:
+    for x in operands:
         size = b.op("and", x, constant(x.type, SIGN - 1))
         word = b.select(b.compare("eq", size, constant(x.type, OUTSIDE)), constant(word.type, 0), word)
     return word

@@ -177,8 +177,8 @@ def _check_selector(cx: Lowering, ins: Instruction, selector: str, size: int, *,
     n, letter = 32 // size, "b" if size == 8 else "h"
     most = 2 * n if exact else n
     named = selector[1:]
-    whole = (len(named) == n if exact else 1 <= len(named) <= n) and all(int(digit) < most for digit in named)
-    if selector and (selector[0] != letter or not whole):
+    is_valid = (len(named) == n if exact else 1 <= len(named) <= n) and all(int(digit) < most for digit in named)
+    if selector and (selector[0] != letter or not is_valid):
         raise cx.unsupported(f"the selector `.{selector}` of `{ins.name}`")
 
 

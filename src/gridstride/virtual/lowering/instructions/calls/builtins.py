@@ -36,10 +36,10 @@ def assert_(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
 
 def malloc(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
     """malloc(size): a block of the device heap, null where it has no room."""
-    sizes, found = column(cx, [_read(cx, arguments[0], 0, 8)]), cx.b.alloca(wide("i64"), align=64)
-    cx.b.store(constant(wide("i64"), 0), found)
-    cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, found)
-    _write(cx, results[0], 0, 8, cx.b.load(wide("i64"), found))
+    sizes, pointers = column(cx, [_read(cx, arguments[0], 0, 8)]), cx.b.alloca(wide("i64"), align=64)
+    cx.b.store(constant(wide("i64"), 0), pointers)
+    cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, pointers)
+    _write(cx, results[0], 0, 8, cx.b.load(wide("i64"), pointers))
 
 
 def free(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:

@@ -42,10 +42,10 @@ def _blank(cx: Lowering, type_: str) -> Value:
 
 def _call(cx: Lowering, name: str, arguments: Areas, results: Areas, type_: str = "i32") -> None:
     """Calls a function of the runtime for the active lanes; its result goes to the call's."""
-    found = _blank(cx, type_)
-    cx.b.call("void", name, cx.warp, *arguments, found)
+    pointers = _blank(cx, type_)
+    cx.b.call("void", name, cx.warp, *arguments, pointers)
     if results:
-        _write(cx, results[0], 0, int(type_[1:]) // 8, cx.b.load(wide(type_), found))
+        _write(cx, results[0], 0, int(type_[1:]) // 8, cx.b.load(wide(type_), pointers))
 
 
 def _int(value: int) -> Value:
@@ -137,9 +137,9 @@ def _nothing(cx: Lowering, areas: Areas, results: Areas) -> None:
 
 def malloc(cx: Lowering, areas: Areas, results: Areas) -> None:
     """cudaMalloc(void **, size): of the device heap, as malloc."""
-    addresses, sizes, found = _column(cx, areas[0], 8), _column(cx, areas[1], 8), _blank(cx, "i64")
-    cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, found)
-    _call(cx, "gs_launch_malloc", [site_of(cx), cx.active(), addresses, found], results)
+    addresses, sizes, pointers = _column(cx, areas[0], 8), _column(cx, areas[1], 8), _blank(cx, "i64")
+    cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, pointers)
+    _call(cx, "gs_launch_malloc", [site_of(cx), cx.active(), addresses, pointers], results)
 
 
 def free(cx: Lowering, areas: Areas, results: Areas) -> None:

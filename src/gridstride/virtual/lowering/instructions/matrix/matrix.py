@@ -193,15 +193,15 @@ def _tile(
         sums = matrix_sums if product.formats[0].floating else matrix_plain
         sums.define(module, product)
     size = LANES * bits(a[0].type) // 8
-    places = [_area(cx, name) for name in ("mma a", "mma b", "mma c", "mma d")]
+    areas = [_area(cx, name) for name in ("mma a", "mma b", "mma c", "mma d")]
     if e:
-        places.append(_area(cx, "mma e"))
-    for place, values in zip([*places[:3], *places[4:]], (a, b, c, e), strict=False):
+        areas.append(_area(cx, "mma e"))
+    for area, values in zip([*areas[:3], *areas[4:]], (a, b, c, e), strict=False):
         for i, value in enumerate(values):
-            cx.b.store(value, cx.b.offset(place, size * i), align=64)
-    cx.b.call("void", product.name, *places)
+            cx.b.store(value, cx.b.offset(area, size * i), align=64)
+    cx.b.call("void", product.name, *areas)
     type_ = wide("double" if size == 8 * LANES else "i32")
-    return [cx.b.load(type_, cx.b.offset(places[3], size * i), align=64) for i in range(_sums(product))]
+    return [cx.b.load(type_, cx.b.offset(areas[3], size * i), align=64) for i in range(_sums(product))]
 
 
 def _sums(product: Product) -> int:

@@ -49,8 +49,8 @@ class Columns:
         for block in range(tile.blocks):
             pair = [self._register(self.a, tile.halves * block + h, self.raw) for h in range(tile.halves)]
             words.update({(block, t): self._rows(pair, t) for t in range(4)})
-        places = [tile.place(k) for k in range(tile.k)]
-        return [unpack(words[block, t], item) for block, t, item in places]
+        columns = [tile.place(k) for k in range(tile.k)]
+        return [unpack(words[block, t], item) for block, t, item in columns]
 
     def spread(self, unpack: Unpack) -> list[Value]:
         """B's elements as vectors over the lanes, in the order that `area` stores them."""
@@ -73,8 +73,8 @@ class Columns:
         b, size = self.b, bits(type_) // 8
         block, t, item = tile.place(k)
         base = b.offset(area, b.op("mul", self._current(), constant("i64", 4 * size)))
-        place = (block * tile.packed + item) * LANES + t
-        return b.splat(b.load(type_, b.offset(base, size * place), align=size), self.tile.rows)
+        index = (block * tile.packed + item) * LANES + t
+        return b.splat(b.load(type_, b.offset(base, size * index), align=size), self.tile.rows)
 
     # -- C and D ------------------------------------------------------------------------------------------------------
     def take(self, ptx_type: str) -> None:
@@ -116,19 +116,19 @@ class Columns:
 
     def addend(self) -> Value:
         """C's current column."""
-        place, size = self._sum("c")
-        return self.b.load(self.column_type, place, align=min(size, 64))
+        area, size = self._sum("c")
+        return self.b.load(self.column_type, area, align=min(size, 64))
 
     def put(self, column: Value) -> None:
         """D's current column."""
-        place, size = self._sum("d")
-        self.b.store(column, place, align=min(size, 64))
+        area, size = self._sum("d")
+        self.b.store(column, area, align=min(size, 64))
 
     def give(self, ptx_type: str) -> None:
         """Writes D's registers, halves packed."""
         b, size = self.b, self.tile.rows * bits(self.sum_type) // 8
-        places = [b.offset(self._sums["d"], size * n) for n in range(COLUMNS)]
-        columns = [b.load(self.column_type, place, align=min(size, 64)) for place in places]
+        pointers = [b.offset(self._sums["d"], size * n) for n in range(COLUMNS)]
+        columns = [b.load(self.column_type, pointer, align=min(size, 64)) for pointer in pointers]
         if ptx_type == "f16":
             columns = [self._pack(columns[n], columns[n + 1]) for n in range(0, COLUMNS, 2)]
             parts = [columns]

@@ -51,20 +51,20 @@ class Image:
         """A fragment's register."""
         f = self.fragment
         width = max(32, f.bits)
-        places = [[self._bit(number, lane, item) for item in range(f.packed)] for lane in range(LANES)]
-        if all(x == own[0] + f.bits * i for own in places for i, x in enumerate(own)):
-            return self._words(b, [own[0] // width for own in places], width)
+        bits = [[self._bit(number, lane, item) for item in range(f.packed)] for lane in range(LANES)]
+        if all(x == own[0] + f.bits * i for own in bits for i, x in enumerate(own)):
+            return self._words(b, [own[0] // width for own in bits], width)
         total: Value | None = None
         for item in range(f.packed):
-            part = self._item(b, [own[item] for own in places], item)
+            part = self._item(b, [own[item] for own in bits], item)
             total = part if total is None else b.op("or", total, part)
         assert total is not None
         return total
 
-    def _item(self, b: Builder, places: list[int], item: int) -> Value:
+    def _item(self, b: Builder, bits: list[int], item: int) -> Value:
         """One element of each lane, at its place in the register."""
-        words = self._words(b, [p // 32 for p in places], 32)
-        low = b.op("lshr", words, vector_constant("i32", [p % 32 for p in places]))
+        words = self._words(b, [p // 32 for p in bits], 32)
+        low = b.op("lshr", words, vector_constant("i32", [p % 32 for p in bits]))
         kept = b.op("and", low, constant(low.type, (1 << self.fragment.bits) - 1))
         return b.op("shl", kept, constant(kept.type, self.fragment.bits * item))
 
@@ -76,9 +76,9 @@ class Image:
             loaded = [b.load(type_, b.offset(self.base, LANES * size * k), align=64) for k in blocks]
             picks = [LANES * blocks.index(i // LANES) + i % LANES for i in indices]
             return b.shuffle(loaded[0], picks, loaded[1] if len(loaded) > 1 else None)
-        places = self._places(b, [size * i for i in indices])
+        offsets = self._places(b, [size * i for i in indices])
         name = f"llvm.masked.gather.v{LANES}i{width}.v{LANES}p0"
-        return b.call(type_, name, places, constant("i32", size), constant(wide("i1"), True), constant(type_, 0))
+        return b.call(type_, name, offsets, constant("i32", size), constant(wide("i1"), True), constant(type_, 0))
 
     def _places(self, b: Builder, offsets: list[int]) -> Value:
         return b.define(wide("ptr"), f"getelementptr i8, ptr {self.base.name}, {vector_constant('i64', offsets)!r}")
@@ -88,7 +88,7 @@ class Image:
         width = self.fragment.bits
         for item in range(self.fragment.packed):
             part = b.op("lshr", value, constant(value.type, width * item)) if item else value
-            places = self._places(b, [self._bit(number, lane, item) // 8 for lane in range(LANES)])
+            offsets = self._places(b, [self._bit(number, lane, item) // 8 for lane in range(LANES)])
             name = f"llvm.masked.scatter.v{LANES}i{width}.v{LANES}p0"
             every = constant(wide("i1"), True)
-            b.call("void", name, b.resize(part, f"i{width}"), places, constant("i32", width // 8), every)
+            b.call("void", name, b.resize(part, f"i{width}"), offsets, constant("i32", width // 8), every)

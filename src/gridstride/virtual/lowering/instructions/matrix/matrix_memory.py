@@ -17,7 +17,7 @@ from gridstride.virtual.lowering.analysis.memory_operands import space_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
 from gridstride.virtual.lowering.instructions.matrix.matrix_images import Image
-from gridstride.virtual.lowering.instructions.matrix.matrix_rows import copy
+from gridstride.virtual.lowering.instructions.matrix.matrix_rows import RowCopy, copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
@@ -76,7 +76,7 @@ def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -
     site = cx.program.site(cx, access)
     with _first_lanes(cx, 8 * number):
         cx.program.observer.access(cx, site, access, address, way, image if way == "store" else None)
-    copy(cx, way, space, ROW, 8 * number, site=site, address=vector_address(cx, address, space), image=image)
+    copy(cx, RowCopy(way, space, ROW, 8 * number), site=site, address=vector_address(cx, address, space), image=image)
 
 
 def _observe(cx: Lowering, access: Access, at: Value, way: str, lines: int) -> None:
@@ -168,9 +168,9 @@ def store(cx: Lowering, ins: Instruction) -> None:
     _pieces(cx, ins, image, (ins.operands[0], *ins.operands[2:]), "store")
 
 
-def _count(cx: Lowering, ins: Instruction, fragment: Fragment, found: tuple[Operand, ...]) -> None:
-    if len(found) != fragment.registers:
-        raise cx.unsupported(f"`{ins.name}` with a fragment of {len(found)} registers, not {fragment.registers}")
+def _count(cx: Lowering, ins: Instruction, fragment: Fragment, registers: tuple[Operand, ...]) -> None:
+    if len(registers) != fragment.registers:
+        raise cx.unsupported(f"`{ins.name}` with a fragment of {len(registers)} registers, not {fragment.registers}")
 
 
 def _image(cx: Lowering, ins: Instruction) -> Image:
@@ -202,9 +202,9 @@ def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operan
         _observe_pieces(cx, image, access, start, distance, way)
     for j in range(image.pieces):
         at = b.op("add", lines, constant(lines.type, image.piece * j)) if j else lines
-        place = b.offset(image.base, image.piece * image.lines * j)
+        pointer = b.offset(image.base, image.piece * image.lines * j)
         site = cx.program.site(cx, access)
-        copy(cx, way, space, image.piece, image.lines, site=site, address=at, image=place)
+        copy(cx, RowCopy(way, space, image.piece, image.lines), site=site, address=at, image=pointer)
 
 
 def area(cx: Lowering, size: int) -> Value:

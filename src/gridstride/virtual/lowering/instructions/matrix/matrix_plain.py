@@ -40,10 +40,10 @@ def _integers(b: Builder, product: Product, pointers: list[Value]) -> None:
             term = b.op("fmul", x, columns.column(area, k, "float"))
             total = term if total is None else b.op("fadd", total, term)
         assert total is not None
-        whole = b.cast("fptosi", total, "i32")
+        integer = b.cast("fptosi", total, "i32")
         addend = columns.addend()
         saturated = product.rule == "satfinite"
-        columns.put(b.intrinsic("sadd.sat", addend, whole) if saturated else b.op("add", addend, whole))
+        columns.put(b.intrinsic("sadd.sat", addend, integer) if saturated else b.op("add", addend, integer))
     columns.give("s32")
 
 

@@ -6,6 +6,8 @@ the other, `gs_rows_store_…` puts them back, the lowest lane first. Lanes that
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from gridstride.virtual.abi.execution_records import WARP
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, IrModule, Value, constant, wide
@@ -13,28 +15,43 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.runtime.memory.address_checks import _base, _inside
 
 
-def copy(cx: Lowering, way: str, space: str, size: int, count: int, *, site: int, address: Value, image: Value) -> None:
-    """One call of the function; `way` is load or store, `space` shared or generic."""
-    module, name = cx.program.ir, f"gs_rows_{way}_{space}_{size}_{count}"
+@dataclass(frozen=True, slots=True)
+class RowCopy:
+    """What one of the functions does: `way` is load or store, `space` shared or generic; the size in bytes."""
+
+    way: str
+    space: str
+    size: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        return f"gs_rows_{self.way}_{self.space}_{self.size}_{self.count}"
+
+
+def copy(cx: Lowering, copied: RowCopy, *, site: int, address: Value, image: Value) -> None:
+    """One call of the function."""
+    module, name = cx.program.ir, copied.name
     if name not in module.defined:
-        _define(module, name, way, space, size, count)
-    rows = cx.b.op("and", cx.active(), constant("i32", (1 << count) - 1))
+        _define(module, copied)
+    rows = cx.b.op("and", cx.active(), constant("i32", (1 << copied.count) - 1))
     cx.b.call("void", name, cx.warp, constant("i32", site), rows, address, image)
 
 
-def _define(m: IrModule, name: str, way: str, space: str, size: int, count: int) -> None:
-    shared = name.replace("generic", "shared")
-    if space == "generic" and shared not in m.defined:
-        _define(m, shared, way, "shared", size, count)
+def _define(m: IrModule, copied: RowCopy) -> None:
+    name, way, space, size, count = copied.name, copied.way, copied.space, copied.size, copied.count
+    shared = replace(copied, space="shared")
+    if space == "generic" and shared.name not in m.defined:
+        _define(m, shared)
     type_ = wide("i32" if space == "shared" else "i64")
     head = ("warp* warp", "i32 site", "i32 mask", f"{type_} address", "ptr image")
     with m.function("internal void", name, *head) as (b, (warp, site, mask, address, image)):
         if space == "generic":
-            _if_shared(b, shared, warp, site, mask, address, image)
+            _if_shared(b, shared.name, warp, site, mask, address, image)
         inside = _inside(b, warp, site, mask, address, size, space)
-        whole = b.compare("eq", mask, constant("i32", (1 << count) - 1))
+        is_full = b.compare("eq", mask, constant("i32", (1 << count) - 1))
         slow, fast = b.new_label("slow"), b.new_label("fast")
-        b.branch(b.op("and", inside, whole), fast, slow, likely=True)
+        b.branch(b.op("and", inside, is_full), fast, slow, likely=True)
         b.start(fast)
         long = b.op("add", b.resize(address, "i64"), b.splat(_base(b, warp, space)))
         _all(b, way, long, image, size, count)
@@ -63,6 +80,6 @@ def _if_shared(b: Builder, name: str, warp: Value, site: Value, mask: Value, add
 
 def _all(b: Builder, way: str, long: Value, image: Value, size: int, count: int) -> None:
     for lane in range(count):
-        memory, place = b.pointer(b.extract(long, lane)), b.offset(image, size * lane)
-        source, target = (memory, place) if way == "load" else (place, memory)
+        memory, pointer = b.pointer(b.extract(long, lane)), b.offset(image, size * lane)
+        source, target = (memory, pointer) if way == "load" else (pointer, memory)
         b.store(b.load(f"<{size // 4} x i32>", source, align=size), target, align=size)

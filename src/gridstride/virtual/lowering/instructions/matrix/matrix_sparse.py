@@ -75,7 +75,7 @@ class SparseColumns(Columns):
     def _choice(self, word: Value, j: int) -> list[Value]:
         """For each row and all but the first element that a stored one may stand for, whether it does."""
         b, p = self.b, self.product
-        unit, places, down = p.meets(j)
+        unit, positions, down = p.meets(j)
         if p.bits >= 16:
             lane, shifts = unit // 8, [2 * (unit % 8) + 16 * h for h in range(2) for _ in range(8)]
             picks = [4 * g + p.first + lane for _ in range(2) for g in range(8)]
@@ -84,7 +84,7 @@ class SparseColumns(Columns):
             picks = [4 * g + p.first + lane + h for h in range(2) for g in range(8)]
         rows = b.op("lshr", b.shuffle(word, picks), vector_constant("i32", shifts))
         index = b.op("and", b.op("lshr", rows, constant(rows.type, down)), constant(rows.type, 3 >> down))
-        return [b.compare("eq", index, constant(index.type, i)) for i in range(1, len(places))]
+        return [b.compare("eq", index, constant(index.type, i)) for i in range(1, len(positions))]
 
     def spread(self, unpack: Unpack) -> list[Value]:
         """All of B's elements, as `Columns.spread` gives those of a dense tile."""
@@ -93,9 +93,9 @@ class SparseColumns(Columns):
 
     def column(self, area: Value, k: int, type_: str) -> Value:
         """B's elements of the current column that row by row belong to stored element k."""
-        first, *others = (self._element(area, place, type_) for place in self.product.meets(k)[1])
-        for taken, other in zip(self._takes[k], others, strict=True):
-            first = self.b.select(taken, other, first)
+        first, *others = (self._element(area, position, type_) for position in self.product.meets(k)[1])
+        for takes, other in zip(self._takes[k], others, strict=True):
+            first = self.b.select(takes, other, first)
         return first
 
     def _element(self, area: Value, k: int, type_: str) -> Value:

@@ -54,13 +54,13 @@ def multiply(cx: Lowering, ins: Instruction) -> None:
 
 def _halves(cx: Lowering, operands: list[Operand]) -> list[Value]:
     """Packed halves as f32, the lowest first."""
-    found = []
+    halves = []
     for operand in operands:
         word = cx.vector(operand, "b32")
         for shift in (0, 16):
             part = cx.b.op("lshr", word, constant(word.type, shift)) if shift else word
-            found.append(half.widen(cx.b, cx.b.resize(part, "i16"), half.F16))
-    return found
+            halves.append(half.widen(cx.b, cx.b.resize(part, "i16"), half.F16))
+    return halves
 
 
 def _write(cx: Lowering, targets: list[Operand], totals: list[Value], kind: str) -> None:
@@ -87,37 +87,37 @@ _PLACES: dict[str, Place] = {"f16": _by_row, "f32": _by_pair}
 """Where C's and D's elements stand."""
 
 
-def _lane(quad: int, upper: int, place: int) -> int:
+def _lane(quad: int, upper: int, position: int) -> int:
     """Lane `place` of a quad or of the one 16 lanes above it."""
-    return 16 * upper + 4 * quad + place
+    return 16 * upper + 4 * quad + position
 
 
 def _a(order: str, row: int, k: int, lane: int) -> tuple[int, int]:
     """(item, lane) that hold an element of A for the quads that a lane belongs to."""
-    place, item = (row % 4, k) if order == "row" else (k, row % 4)
-    return item, _lane(lane % 16 // 4, row // 4, place)
+    position, item = (row % 4, k) if order == "row" else (k, row % 4)
+    return item, _lane(lane % 16 // 4, row // 4, position)
 
 
 def _b(order: str, k: int, column: int, lane: int) -> tuple[int, int]:
-    place, item = (k, column % 4) if order == "row" else (column % 4, k)
-    return item, _lane(lane % 16 // 4, column // 4, place)
+    position, item = (k, column % 4) if order == "row" else (column % 4, k)
+    return item, _lane(lane % 16 // 4, column // 4, position)
 
 
 def _source(of: Place, at: tuple[int, int], lane: int) -> tuple[int, int]:
     """(item, lane) that hold an element of C."""
-    lanes = [_lane(lane % 16 // 4, upper, place) for upper in range(2) for place in range(4)]
+    lanes = [_lane(lane % 16 // 4, upper, position) for upper in range(2) for position in range(4)]
     return next((item, other) for other in lanes for item in range(8) if of(item, other) == at)
 
 
-def _pick(b: Builder, values: list[Value], places: list[tuple[int, int]]) -> Value:
+def _pick(b: Builder, values: list[Value], positions: list[tuple[int, int]]) -> Value:
     """For each lane the element (item, lane) of some vectors."""
     result: Value | None = None
-    for item in sorted({item for item, _ in places}):
-        moved = b.shuffle(values[item], [lane for _, lane in places])
+    for item in sorted({item for item, _ in positions}):
+        moved = b.shuffle(values[item], [lane for _, lane in positions])
         if result is None:
             result = moved
         else:
-            mine = vector_constant("i1", [int(i == item) for i, _ in places])
+            mine = vector_constant("i1", [int(i == item) for i, _ in positions])
             result = b.select(mine, moved, result)
     assert result is not None
     return result

@@ -30,46 +30,46 @@ _HALVES = ("f16", "bf16")
 
 def copy(cx: Lowering, ins: Instruction) -> None:
     """cp.async, cp.async.bulk, their groups and waits."""
-    said = set(ins.modifiers)
-    if "async" not in said:
+    modifiers = set(ins.modifiers)
+    if "async" not in modifiers:
         raise cx.unsupported(f"`{ins.name}`")
-    if "tensor" in said and "prefetch" not in said:
+    if "tensor" in modifiers and "prefetch" not in modifiers:
         from gridstride.virtual.lowering.instructions.memory.tensor_copies import tensor_copy
 
         tensor_copy(cx, ins)
-    elif "bulk" in said:
-        _bulk(cx, ins, said)
-    elif "mbarrier" in said:
+    elif "bulk" in modifiers:
+        _bulk(cx, ins, modifiers)
+    elif "mbarrier" in modifiers:
         _arrive(cx, ins)
-    elif {"commit_group", "wait_group", "wait_all"} & said:
-        _group(cx, ins, said, "gs_copies")
+    elif {"commit_group", "wait_group", "wait_all"} & modifiers:
+        _group(cx, ins, modifiers, "gs_copies")
     else:
         _copy(cx, ins)
 
 
-def _group(cx: Lowering, ins: Instruction, said: set[str], room: str) -> None:
+def _group(cx: Lowering, ins: Instruction, modifiers: set[str], room: str) -> None:
     """commit_group, wait_group N, wait_all."""
-    if "commit_group" in said:
+    if "commit_group" in modifiers:
         cx.b.call("void", f"{room}_commit", cx.warp, cx.active())
         return
     pending = constant("i32", -1)
-    if "wait_group" in said:
+    if "wait_group" in modifiers:
         operand = ins.operands[0] if ins.operands else None
         if not isinstance(operand, Immediate):
             raise cx.unsupported(f"such a form of `{ins.name}`")
         pending = constant("i32", operand.bits)
-    cx.b.call("void", f"{room}_{'read' if 'read' in said else 'wait'}", cx.warp, cx.active(), pending)
+    cx.b.call("void", f"{room}_{'read' if 'read' in modifiers else 'wait'}", cx.warp, cx.active(), pending)
 
 
 # -- cp.async ---------------------------------------------------------------------------------------------------------
 def _copy(cx: Lowering, ins: Instruction) -> None:
     to, origin = address(cx, ins, 0), address(cx, ins, 1)
-    wanted, *more = ins.operands[2:]
-    assert isinstance(wanted, Immediate)
+    count, *more = ins.operands[2:]
+    assert isinstance(count, Immediate)
     if "L2::cache_hint" in ins.modifiers:
         more = more[:-1]
-    counts = _counts(cx, more, wanted.bits)
-    words = wanted.bits // 4
+    counts = _counts(cx, more, count.bits)
+    words = count.bits // 4
     if cx.program.observer.observes:
         _later(cx, to, origin, counts, words)
     elif counts is None:
@@ -93,8 +93,8 @@ def _counts(cx: Lowering, more: Sequence[Operand], size: int) -> Value | None:
 def _runtime(cx: Lowering, to: Address, origin: Address, counts: Value, words: int, sites: tuple[Value, Value]) -> None:
     b = cx.b
     targets, sources = addressing.vector_address(cx, to, "shared"), addressing.vector_address(cx, origin, "global")
-    places = columns(cx, targets, sources, counts)
-    b.call("void", "gs_copy", cx.warp, *sites, cx.active(), *places, constant("i32", 4 * words))
+    areas = columns(cx, targets, sources, counts)
+    b.call("void", "gs_copy", cx.warp, *sites, cx.active(), *areas, constant("i32", 4 * words))
 
 
 def _later(cx: Lowering, to: Address, origin: Address, counts: Value | None, words: int) -> None:
@@ -110,8 +110,8 @@ def _later(cx: Lowering, to: Address, origin: Address, counts: Value | None, wor
 def _now_if_whole(cx: Lowering, to: Address, origin: Address, counts: Value, words: int) -> None:
     """The quick way where every lane copies all of its bytes, as all but the tiles at an edge do."""
     b = cx.b
-    whole = b.bitcast(b.compare("eq", counts, constant(counts.type, 4 * words)), "i32")
-    short = b.op("and", cx.active(), b.op("xor", whole, constant("i32", -1)))
+    is_full = b.bitcast(b.compare("eq", counts, constant(counts.type, 4 * words)), "i32")
+    short = b.op("and", cx.active(), b.op("xor", is_full, constant("i32", -1)))
     quick, slow, done = b.new_label("whole"), b.new_label("short"), b.new_label("copied")
     b.branch(b.compare("eq", short, constant("i32", 0)), quick, slow, likely=True)
     b.start(quick)
@@ -150,31 +150,31 @@ def _arrive(cx: Lowering, ins: Instruction) -> None:
 
 
 # -- bulk copies ------------------------------------------------------------------------------------------------------
-def _bulk(cx: Lowering, ins: Instruction, said: set[str]) -> None:
-    if "prefetch" in said:
+def _bulk(cx: Lowering, ins: Instruction, modifiers: set[str]) -> None:
+    if "prefetch" in modifiers:
         return  # a hint
-    if {"commit_group", "wait_group"} & said:
-        _group(cx, ins, said, "gs_bulk")
+    if {"commit_group", "wait_group"} & modifiers:
+        _group(cx, ins, modifiers, "gs_bulk")
         return
     reduce = _reduction(cx, ins)
     spaces = [m.partition("::")[0] for m in ins.modifiers if m.partition("::")[0] in ("shared", "global")]
     if len(spaces) != 2 or len(ins.operands) < 3:
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    counted = "mbarrier::complete_tx::bytes" in said
+    counted = "mbarrier::complete_tx::bytes" in modifiers
     values = [addressing.vector_address(cx, address(cx, ins, i), space) for i, space in enumerate(spaces)]
     values.append(cx.vector(ins.operands[2], "b32"))
     if counted:
         values.append(addressing.vector_address(cx, address(cx, ins, 3), "shared"))
-    places = columns(cx, *values)
+    areas = columns(cx, *values)
     null = Value("null", "ptr")
     sites = (site(cx, Access(s, 1, 1)) for s in spaces)
     kinds = [address_spaces.SPACES[s] for s in spaces]
     if spaces[0] == "shared":
         kinds[0] = CLUSTER_SPACE
     numbers = (constant("i32", kind) for kind in kinds)
-    pointers = places if counted else [*places, null]
+    pointers = areas if counted else [*areas, null]
     arguments = (cx.warp, *sites, cx.active(), *pointers, *numbers, constant("i32", reduce))
-    if "multicast::cluster" not in said:
+    if "multicast::cluster" not in modifiers:
         cx.b.call("void", "gs_bulk", *arguments)
     elif counted and len(ins.operands) > 4:
         cx.b.call("void", "gs_bulk_multicast", *arguments, cta_masks(cx, ins.operands[4]))

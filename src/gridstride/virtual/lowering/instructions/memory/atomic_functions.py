@@ -100,8 +100,8 @@ class _Writer:
         space, size = constant("i32", self.number), constant("i32", self.what.size)
         with b.lanes(self.mask) as lane:
             one = self._row(addresses, lane, 8)
-            place = b.call("ptr", "gs_resolve", self.warp, self.site, lane, b.load("i64", one), size, space)
-            b.store(b.define("i64", f"ptrtoint ptr {place.name} to i64"), self._row(slot, lane, 8))
+            pointer = b.call("ptr", "gs_resolve", self.warp, self.site, lane, b.load("i64", one), size, space)
+            b.store(b.define("i64", f"ptrtoint ptr {pointer.name} to i64"), self._row(slot, lane, 8))
 
     def _row(self, slot: Value, lane: Value, size: int) -> Value:
         b = self.b
@@ -127,15 +127,15 @@ class _Writer:
         """One access with the whole warp's operand; each lane's old value is what the lanes before it made of it."""
         b, x = self.b, self.values[0]
         x = b.select(b.bitcast(self.mask, wide("i1")), x, constant(x.type, neutral))
-        place = self._place(where, self._first())
+        pointer = self._place(where, self._first())
         if not self.returns:
-            self._access(place, b.intrinsic(f"vector.reduce.{self.what.op}", x, result=self.what.scalar))
+            self._access(pointer, b.intrinsic(f"vector.reduce.{self.what.op}", x, result=self.what.scalar))
             b.ret()
             return
         x = self._reversed(x)
         for step in (1, 2, 4, 8, 16):
             x = self._combine(x, self._shifted(x, step, neutral))
-        old = self._access(place, b.extract(x, LANES - 1))
+        old = self._access(pointer, b.extract(x, LANES - 1))
         b.ret(self._reversed(self._combine(b.splat(old), self._shifted(x, 1, neutral))))
 
     def _shifted(self, x: Value, step: int, neutral: int) -> Value:
@@ -178,48 +178,48 @@ class _Writer:
         return slots
 
     # -- one access ---------------------------------------------------------------------------------------------------
-    def _access(self, place: Value, x: Value, y: Value | None = None) -> Value:
+    def _access(self, pointer: Value, x: Value, y: Value | None = None) -> Value:
         """The operation on one place; gives the old value."""
         b = self.b
         if y is not None:
-            return self._swap(place, x, y)
+            return self._swap(pointer, x, y)
         if self.space == "shared" or self.what.floating:
-            return self._update(place, lambda old: self._combine(old, x))
+            return self._update(pointer, lambda old: self._combine(old, x))
         return b.define(
-            x.type, f"atomicrmw {NATIVE[self.what.op]} ptr {place.name}, {x!r} seq_cst, align {self.what.size}"
+            x.type, f"atomicrmw {NATIVE[self.what.op]} ptr {pointer.name}, {x!r} seq_cst, align {self.what.size}"
         )
 
-    def _swap(self, place: Value, expected: Value, new: Value) -> Value:
+    def _swap(self, pointer: Value, expected: Value, new: Value) -> Value:
         b = self.b
         if self.space == "shared":
-            old = b.load(new.type, place, align=self.what.size)
-            b.store(b.select(b.compare("eq", old, expected), new, old), place, align=self.what.size)
+            old = b.load(new.type, pointer, align=self.what.size)
+            b.store(b.select(b.compare("eq", old, expected), new, old), pointer, align=self.what.size)
             return old
-        return self._compare_exchange(place, expected, new)[0]
+        return self._compare_exchange(pointer, expected, new)[0]
 
-    def _compare_exchange(self, place: Value, expected: Value, new: Value) -> tuple[Value, Value]:
+    def _compare_exchange(self, pointer: Value, expected: Value, new: Value) -> tuple[Value, Value]:
         b, type_ = self.b, new.type
-        text = f"cmpxchg ptr {place.name}, {expected!r}, {new!r} seq_cst seq_cst, align {self.what.size}"
+        text = f"cmpxchg ptr {pointer.name}, {expected!r}, {new!r} seq_cst seq_cst, align {self.what.size}"
         pair = b.define(f"{{ {type_}, i1 }}", text)
         took = b.define("i1", f"extractvalue {pair!r}, 1")
         return b.define(type_, f"extractvalue {pair!r}, 0"), took
 
-    def _update(self, place: Value, change: Callable[[Value], Value]) -> Value:
+    def _update(self, pointer: Value, change: Callable[[Value], Value]) -> Value:
         """place = change(place), in global memory until no other thread came between; gives the old value."""
         b, type_, size = self.b, self.what.scalar, self.what.size
         if self.in_shared is not None:
-            self.in_shared = b.call("i1", "gs_in_shared", self.warp, place)
+            self.in_shared = b.call("i1", "gs_in_shared", self.warp, pointer)
         if self.space == "shared":
-            old = b.load(type_, place, align=size)
-            b.store(change(old), place, align=size)
+            old = b.load(type_, pointer, align=size)
+            b.store(change(old), pointer, align=size)
             return old
         integer = f"i{8 * size}"
         seen = b.alloca(integer)
-        b.store(b.define(integer, f"load atomic {integer}, ptr {place.name} monotonic, align {size}"), seen)
+        b.store(b.define(integer, f"load atomic {integer}, ptr {pointer.name} monotonic, align {size}"), seen)
         with b.loop() as done:
             word = b.load(integer, seen)
             new = b.bitcast(change(b.bitcast(word, type_)), integer)
-            now, took = self._compare_exchange(place, word, new)
+            now, took = self._compare_exchange(pointer, word, new)
             b.store(now, seen)
             b.break_if(took, done)
         return b.bitcast(b.load(integer, seen), type_)

@@ -94,8 +94,8 @@ def in_cluster(cx: Lowering, address: Value) -> Value:
 # -- ld and st --------------------------------------------------------------------------------------------------------
 def _pointers(cx: Lowering, addresses: Value, access: Access, site: int) -> Value:
     b, size = cx.b, constant("i32", access.bytes)
-    places = b.call(wide("i64"), "gs_cluster_where", cx.warp, constant("i32", site), cx.active(), addresses, size)
-    return b.define(wide("ptr"), f"inttoptr {places!r} to {wide('ptr')}")
+    pointers = b.call(wide("i64"), "gs_cluster_where", cx.warp, constant("i32", site), cx.active(), addresses, size)
+    return b.define(wide("ptr"), f"inttoptr {pointers!r} to {wide('ptr')}")
 
 
 def _moved(cx: Lowering, pointers: Value, by: int) -> Value:
@@ -107,8 +107,8 @@ def _moved(cx: Lowering, pointers: Value, by: int) -> Value:
 def load_remote(cx: Lowering, addresses: Value, access: Access, site: int, *, uniform: bool) -> list[Value]:
     """ld.shared::cluster from 32 addresses; scalars where all lanes read one place."""
     b, mask = cx.b, cx.active_bits()
-    places = _pointers(cx, addresses, access, site)
-    values = [layout.gather(cx, _moved(cx, places, access.size * j), mask, access) for j in range(access.count)]
+    pointers = _pointers(cx, addresses, access, site)
+    values = [layout.gather(cx, _moved(cx, pointers, access.size * j), mask, access) for j in range(access.count)]
     if not uniform:
         return values
     lane = b.call("i32", "llvm.cttz.i32", cx.active(), constant("i1", False))
@@ -118,9 +118,9 @@ def load_remote(cx: Lowering, addresses: Value, access: Access, site: int, *, un
 
 def store_remote(cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value]) -> None:
     """st.shared::cluster to 32 addresses; of lanes with one address the highest stays."""
-    mask, places = cx.active_bits(), _pointers(cx, addresses, access, site)
+    mask, pointers = cx.active_bits(), _pointers(cx, addresses, access, site)
     for j, value in enumerate(values):
-        layout.scatter(cx, _moved(cx, places, access.size * j), mask, access, value)
+        layout.scatter(cx, _moved(cx, pointers, access.size * j), mask, access, value)
 
 
 # -- the barrier ------------------------------------------------------------------------------------------------------

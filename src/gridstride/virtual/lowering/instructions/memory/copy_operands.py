@@ -17,12 +17,12 @@ def columns(cx: Lowering, *values: Value) -> list[Value]:
     assert len(values) <= MOST_COLUMNS
     if "%columns" not in areas:
         areas["%columns"] = b.alloca(f"[{MOST_COLUMNS * LANES * 8} x i8]", align=64)
-    found = []
+    pointers = []
     for j, value in enumerate(values):
-        place = b.offset(areas["%columns"], j * LANES * 8)
-        b.store(b.resize(b.splat(value), "i64"), place)
-        found.append(place)
-    return found
+        pointer = b.offset(areas["%columns"], j * LANES * 8)
+        b.store(b.resize(b.splat(value), "i64"), pointer)
+        pointers.append(pointer)
+    return pointers
 
 
 def cta_masks(cx: Lowering, operand: Operand) -> Value:

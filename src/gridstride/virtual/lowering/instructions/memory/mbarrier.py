@@ -53,8 +53,8 @@ def order_of(ins: Instruction) -> Value:
 
 
 def _init(cx: Lowering, where: Value, kind: Value, rest: tuple[Operand, ...]) -> None:
-    places, counts = columns(cx, where, cx.vector(rest[0], "u32"))
-    cx.b.call("void", "gs_mbarrier_init", cx.warp, site(cx), cx.active(), places, kind, counts)
+    addresses, counts = columns(cx, where, cx.vector(rest[0], "u32"))
+    cx.b.call("void", "gs_mbarrier_init", cx.warp, site(cx), cx.active(), addresses, kind, counts)
 
 
 def _arrive(cx: Lowering, ins: Instruction, where: Value, kind: Value, rest: tuple[Operand, ...]) -> None:
@@ -69,8 +69,10 @@ def _arrive(cx: Lowering, ins: Instruction, where: Value, kind: Value, rest: tup
     if form == "complete_tx":
         bytes_ = b.op("sub", zero, bytes_)
     dropped = arrivals if form == "arrive_drop" else zero
-    places, *values, states = columns(cx, where, arrivals, bytes_, dropped, zero)
-    b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, *values, states, order_of(ins))
+    addresses, *values, states = columns(cx, where, arrivals, bytes_, dropped, zero)
+    b.call(
+        "void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), addresses, kind, *values, states, order_of(ins)
+    )
     if not isinstance(ins.operands[0], Address):
         cx.set(ins.operands[0], b.load(wide("i64"), states))
 
@@ -90,10 +92,10 @@ def _wait(cx: Lowering, ins: Instruction, where: Value, kind: Value, which: Oper
         flags |= MAY_YIELD
     if ins.modifiers[0] == "try_wait":
         flags |= MAY_FAIL
-    places, phases = columns(cx, where, phase)
+    addresses, phases = columns(cx, where, phase)
     mask = cx.active()
     more = constant("i32", flags), order_of(ins)
-    over = b.call("i32", "gs_mbarrier_test", cx.warp, site(cx), mask, places, kind, phases, *more)
+    over = b.call("i32", "gs_mbarrier_test", cx.warp, site(cx), mask, addresses, kind, phases, *more)
     uniform = cx.uniform(ins.operands[0])
     cx.set(ins.operands[0], b.compare("ne", over, constant("i32", 0)) if uniform else b.bitcast(over, wide("i1")))
 

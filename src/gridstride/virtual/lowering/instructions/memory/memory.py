@@ -123,8 +123,8 @@ def _in_one(cx: Lowering, access: Access) -> bool:
 
 def _load_in_one(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
     out = _checked_copy(cx, addresses, Access(access.space, access.bytes, 1), site)
-    together = cx.b.load(f"<{LANES * access.count} x {access.type}>", out, align=access.bytes)
-    return [cx.b.shuffle(together, range(j, LANES * access.count, access.count)) for j in range(access.count)]
+    loaded = cx.b.load(f"<{LANES * access.count} x {access.type}>", out, align=access.bytes)
+    return [cx.b.shuffle(loaded, range(j, LANES * access.count, access.count)) for j in range(access.count)]
 
 
 def _store_in_one(cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value]) -> None:
@@ -132,8 +132,8 @@ def _store_in_one(cx: Lowering, addresses: Value, access: Access, site: int, val
     while len(parts) > 2:
         parts = [cx.b.shuffle(a, range(2 * LANES), z) for a, z in zip(parts[::2], parts[1::2], strict=True)]
     order = [j * LANES + lane for lane in range(LANES) for j in range(access.count)]
-    whole = Access(access.space, access.bytes, 1)
-    _slow_store(cx, addresses, whole, site, [cx.b.shuffle(parts[0], order, parts[1])])
+    single = Access(access.space, access.bytes, 1)
+    _slow_store(cx, addresses, single, site, [cx.b.shuffle(parts[0], order, parts[1])])
 
 
 def _slow_load(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:

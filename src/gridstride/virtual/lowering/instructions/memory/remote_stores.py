@@ -47,8 +47,8 @@ def _later(cx: Lowering, ins: Instruction, number: int, offset: int, value: Valu
     target, barrier = (addressing.vector_address(cx, address(cx, ins, i), space) for i in (0, 2))
     target = cx.b.op("add", target, constant(target.type, offset))
     kind = constant("i32", addressing.number_of(ins, space))
-    places = columns(cx, target, value, barrier)
-    cx.b.call("void", "gs_store_later", cx.warp, constant("i32", number), cx.active(), *places,
+    areas = columns(cx, target, value, barrier)
+    cx.b.call("void", "gs_store_later", cx.warp, constant("i32", number), cx.active(), *areas,
               constant("i32", size), kind)  # fmt: skip
 
 
@@ -66,10 +66,10 @@ def _complete(cx: Lowering, ins: Instruction, size: int) -> None:
     space = memory_operands.space_of(ins)
     where = addressing.vector_address(cx, address(cx, ins, 2), space)
     zero = constant(wide("i64"), 0)
-    places, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
+    addresses, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
     kind = constant("i32", addressing.number_of(ins, space))
     order = constant("i32", BLOCK_ORDER | CLUSTER_ORDER)
-    cx.b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), places, kind, arrivals, bytes_, dropped,
+    cx.b.call("void", "gs_mbarrier_arrive", cx.warp, site(cx), cx.active(), addresses, kind, arrivals, bytes_, dropped,
               states, order)  # fmt: skip
 
 

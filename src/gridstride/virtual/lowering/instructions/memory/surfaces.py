@@ -34,8 +34,8 @@ def load(cx: Lowering, ins: Instruction) -> None:
     cx.b.call("void", "gs_surface_load", *arguments, values, *words)
     assert isinstance(target, Vector)
     for j, item in enumerate(target.items):
-        place = cx.b.offset(values, size * LANES * j)
-        cx.set(item, cx.b.load(wide(f"i{8 * size}"), place, align=size))
+        pointer = cx.b.offset(values, size * LANES * j)
+        cx.set(item, cx.b.load(wide(f"i{8 * size}"), pointer, align=size))
 
 
 def store(cx: Lowering, ins: Instruction) -> None:

@@ -36,12 +36,12 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
     multicast = "multicast::cluster" in ins.modifiers
     if multicast and not (inwards and rest):
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    places, maps, barriers, corners, *_ = columns(cx, *values, *corner)
+    addresses, maps, barriers, corners, *_ = columns(cx, *values, *corner)
     number = site(cx, Access("shared", 1, 1))
     mode = COLUMNS if {"im2col", "im2col_no_offs"} & set(ins.modifiers) else 0
     kind = rank | mode | (TENSOR_OPERATIONS.index(operation) + 1 if operation else 0) << 8
     chosen = barriers if inwards else Value("null", "ptr")
-    arguments = (cx.warp, number, cx.active(), constant("i32", kind), places, maps, chosen, corners)
+    arguments = (cx.warp, number, cx.active(), constant("i32", kind), addresses, maps, chosen, corners)
     if multicast:
         cx.b.call("void", "gs_tensor_multicast", *arguments, cta_masks(cx, rest[0]))
     else:
@@ -55,10 +55,10 @@ def _zero() -> Value:
 
 def _offsets(cx: Lowering, ins: Instruction, rank: int, rest: list[Operand]) -> list[Value]:
     """The im2col offsets of the image's dimensions, taken off the operands that are left."""
-    given = rest.pop(0) if rest else None
-    if not isinstance(given, Vector) or len(given.items) != rank - 2:
+    operand = rest.pop(0) if rest else None
+    if not isinstance(operand, Vector) or len(operand.items) != rank - 2:
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    return [cx.vector(x, "b16") for x in given.items]
+    return [cx.vector(x, "b16") for x in operand.items]
 
 
 def _word(cx: Lowering, where: TensorAddress, offsets: list[Value], axis: int) -> Value:

@@ -89,9 +89,9 @@ def _copy(cx: Lowering, ins: Instruction) -> None:
     with b.if_(b.compare("ne", lanes, constant("i32", 0))):
         lane = b.call("i32", "llvm.cttz.i32", lanes, constant("i1", True))
         size, align = constant("i32", _BYTES), constant("i32", _BYTES)
-        places = []
+        areas = []
         for addresses, space in ((to, GLOBAL), (origin, SHARED)):
             one = b.resize(b.extract(addresses, lane), "i64")
             kind = constant("i32", space)
-            places.append(b.call("ptr", "gs_range", cx.warp, site(cx), lane, one, size, align, kind))
-        b.call("void", "gs_move", *places, size, size)
+            areas.append(b.call("ptr", "gs_range", cx.warp, site(cx), lane, one, size, align, kind))
+        b.call("void", "gs_move", *areas, size, size)

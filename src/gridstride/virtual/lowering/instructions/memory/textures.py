@@ -76,14 +76,14 @@ def texture(cx: Lowering, ins: Instruction) -> None:
     address = ins.operands[1] if len(ins.operands) > 1 else None
     if not isinstance(address, TensorAddress) or address.sampler is not None or address.offset or len(ins.types) != 2:
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    result, given = ins.types
-    integer = given == "s32"
-    if not geometry or given not in ("f32", "s32") or (gather and (geometry != "2d" or integer)):
+    result, coordinate_type = ins.types
+    integer = coordinate_type == "s32"
+    if not geometry or coordinate_type not in ("f32", "s32") or (gather and (geometry != "2d" or integer)):
         raise cx.unsupported(f"`{ins.name}`")
     area = scratch(cx)
     handle(cx, address.base, area.handles)
     form = GEOMETRIES[geometry] | INTEGER * integer | (_CHANNELS.index(channel) + 1 << GATHER_SHIFT if gather else 0)
-    _coordinates(cx, ins, address, area.request, form, given)
+    _coordinates(cx, ins, address, area.request, form, coordinate_type)
     form |= _levels(cx, ins, lod, ins.operands[2:], area.request, form)
     site = constant("i32", cx.program.site(cx))
     words = constant("i32", form)
@@ -91,7 +91,7 @@ def texture(cx: Lowering, ins: Instruction) -> None:
     _results(cx, ins, area.out, result)
 
 
-def _coordinates(cx: Lowering, ins: Instruction, at: TensorAddress, request: Value, form: int, given: str) -> None:
+def _coordinates(cx: Lowering, ins: Instruction, at: TensorAddress, request: Value, form: int, type_: str) -> None:
     """The request's rows for x, y, z and the layer; the operand list may be padded."""
     items = list(at.coordinates)
     layer: Value = _ZERO

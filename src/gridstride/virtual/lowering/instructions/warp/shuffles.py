@@ -95,7 +95,7 @@ def permute(cx: Lowering, value: Value, lanes: Value) -> Value:
     b = cx.b
     slot = b.alloca(value.type, align=64)
     b.store(value, slot)
-    places = b.define(wide("ptr"), f"getelementptr i32, ptr {slot.name}, {lanes!r}")
+    pointers = b.define(wide("ptr"), f"getelementptr i32, ptr {slot.name}, {lanes!r}")
     name = f"llvm.masked.gather.v{LANES}i32.v{LANES}p0"
     every = constant(wide("i1"), True)
-    return b.call(wide("i32"), name, places, constant("i32", 4), every, constant(wide("i32"), 0))
+    return b.call(wide("i32"), name, pointers, constant("i32", 4), every, constant(wide("i32"), 0))

@@ -56,11 +56,11 @@ def vote(cx: Lowering, ins: Instruction) -> None:
     """vote.all, .any, .uni, .ballot, with and without .sync."""
     mode = next(m for m in ins.modifiers if m in ("all", "any", "uni", "ballot"))
     b = cx.b
-    said = b.bitcast(cx.vector(ins.operands[1], "pred"), "i32")
+    bits = b.bitcast(cx.vector(ins.operands[1], "pred"), "i32")
     zero = constant("i32", 0)
 
     def count(group: Value) -> Value:
-        yes = b.op("and", said, group)
+        yes = b.op("and", bits, group)
         if mode == "ballot":
             return yes
         if mode == "any":
@@ -78,8 +78,8 @@ def match(cx: Lowering, ins: Instruction) -> None:
     if "any" in ins.modifiers:
         members = _members(cx, ins)
         members = cx.b.splat(constant("i32", ALL) if members is None else members)
-        found = _equal_lanes(cx, value)
-        cx.set(ins.operands[0], cx.b.op("and", found, members))
+        equal = _equal_lanes(cx, value)
+        cx.set(ins.operands[0], cx.b.op("and", equal, members))
         return
     all_same = _by_group(cx, _members(cx, ins), "i32", lambda group: _all_same(cx, value, group))
     set_pair(cx, ins.operands[0], all_same, lambda: cx.b.compare("ne", all_same, constant(all_same.type, 0)))
@@ -109,8 +109,8 @@ def _all_same(cx: Lowering, value: Value, group: Value) -> Value:
     first = b.call("i32", "llvm.cttz.i32", group, constant("i1", False))
     leader = b.extract(value, b.op("and", first, constant("i32", LANES - 1)))
     equal = b.bitcast(b.compare("eq", value, b.splat(leader)), "i32")
-    whole = b.compare("eq", b.op("and", equal, group), group)
-    return b.select(whole, group, constant("i32", 0))
+    is_full = b.compare("eq", b.op("and", equal, group), group)
+    return b.select(is_full, group, constant("i32", 0))
 
 
 # -- redux ------------------------------------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def elect(cx: Lowering, ins: Instruction) -> None:
 # -- barriers that hold nobody, sleeping, hints -----------------------------------------------------------------------
 def barrier(cx: Lowering, ins: Instruction) -> None:
     """bar.warp.sync orders the lanes' memory accesses; bar.arrive and barrier.cta.arrive count lanes and go on."""
-    b, said = cx.b, set(ins.modifiers)
-    if "warp" in said:
+    b, modifiers = cx.b, set(ins.modifiers)
+    if "warp" in modifiers:
         cx.program.observer.members(cx, cx.value(ins.operands[-1], "b32"))
         b.emit('fence syncscope("singlethread") seq_cst')
-    elif "cluster" in said:
+    elif "cluster" in modifiers:
         cluster_addresses.arrive(cx)
     else:
         which, count, vote_ = barrier_operands(cx, ins)

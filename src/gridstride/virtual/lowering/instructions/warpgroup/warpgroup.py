@@ -136,9 +136,9 @@ def _call(cx: Lowering, form: WarpgroupForm, site: Value, sums: Value) -> None:
 def _negate(cx: Lowering, left: Value, signs: int) -> None:
     """Turns the signs of A's elements: which factor is negated makes no difference."""
     for i in range(4):
-        place = cx.b.offset(left, 4 * LANES * i)
-        word = cx.b.load(wide("i32"), place, align=64)
-        cx.b.store(cx.b.op("xor", word, constant(word.type, signs)), place, align=64)
+        pointer = cx.b.offset(left, 4 * LANES * i)
+        word = cx.b.load(wide("i32"), pointer, align=64)
+        cx.b.store(cx.b.op("xor", word, constant(word.type, signs)), pointer, align=64)
 
 
 def _check_positions(cx: Lowering, words: Value, selector: int, site: Value) -> None:
@@ -193,14 +193,14 @@ def _unless_added(cx: Lowering, scale: Operand, sums: Value, size: int) -> None:
 
 
 # -- registers in memory ----------------------------------------------------------------------------------------------
-def _put(cx: Lowering, place: Value, registers: tuple[Operand, ...]) -> None:
+def _put(cx: Lowering, pointer: Value, registers: tuple[Operand, ...]) -> None:
     for i, register in enumerate(registers):
-        cx.b.store(cx.vector(register, "b32"), cx.b.offset(place, 4 * LANES * i), align=64)
+        cx.b.store(cx.vector(register, "b32"), cx.b.offset(pointer, 4 * LANES * i), align=64)
 
 
-def _take(cx: Lowering, place: Value, registers: tuple[Operand, ...]) -> None:
+def _take(cx: Lowering, pointer: Value, registers: tuple[Operand, ...]) -> None:
     for i, register in enumerate(registers):
-        cx.set(register, cx.b.load(wide("i32"), cx.b.offset(place, 4 * LANES * i), align=64))
+        cx.set(register, cx.b.load(wide("i32"), cx.b.offset(pointer, 4 * LANES * i), align=64))
 
 
 def _area(cx: Lowering, name: str, size: int) -> Value:

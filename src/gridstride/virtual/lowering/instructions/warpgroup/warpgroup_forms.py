@@ -98,14 +98,14 @@ def number(cx: Lowering, ins: Instruction, operand: Operand | None, legal: tuple
 
 
 def _immediates(
-    cx: Lowering, ins: Instruction, product: WideProduct, from_registers: bool, given: list[Operand]
+    cx: Lowering, ins: Instruction, product: WideProduct, from_registers: bool, operands: list[Operand]
 ) -> tuple[bool, tuple[bool, bool]]:
     """(whether A · B is negated, which matrices are transposed)."""
     floating = product.formats[0].floating
     turns = (0 if product.formats[0].bits != 16 else 1 if from_registers else 2) if floating else 0
-    if len(given) != 2 * floating + turns:
+    if len(operands) != 2 * floating + turns:
         raise cx.unsupported(f"`{ins.name}` with {len(ins.operands)} operands")
-    signs = [number(cx, ins, o, (-1, 1)) for o in given[: 2 * floating]]
-    turned = [number(cx, ins, o, (0, 1)) == 1 for o in given[2 * floating :]]
+    signs = [number(cx, ins, o, (-1, 1)) for o in operands[: 2 * floating]]
+    turned = [number(cx, ins, o, (0, 1)) == 1 for o in operands[2 * floating :]]
     turned = [False] * (2 - len(turned)) + turned
     return signs in ([-1, 1], [1, -1]), (turned[0], turned[1])

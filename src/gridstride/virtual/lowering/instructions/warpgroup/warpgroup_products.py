@@ -95,18 +95,18 @@ class WideColumns(Columns):
         *pairs, last = self._chosen[k]
         count = 2 ** len(self._chosen[k])
         first = k // (count // 2) * count
-        found = [self._element(area, first + i, type_) for i in range(count)]
+        elements = [self._element(area, first + i, type_) for i in range(count)]
         for bit in (*pairs, last):
-            found = [self.b.select(bit, found[i + 1], found[i]) for i in range(0, len(found), 2)]
-        return found[0]
+            elements = [self.b.select(bit, elements[i + 1], elements[i]) for i in range(0, len(elements), 2)]
+        return elements[0]
 
     def _element(self, area: Value, k: int, type_: str) -> Value:
         """B's element (k, current column), splatted over the rows."""
         b, size = self.b, 8 if type_ in ("i64", "double") else 4
         block, t, item = self.right.place(k)
         base = b.offset(area, b.op("mul", self._current(), constant("i64", 4 * size)))
-        place = (block * self.right.packed + item) * LANES + t
-        return b.splat(b.load(type_, b.offset(base, size * place), align=size), self.right.rows)
+        index = (block * self.right.packed + item) * LANES + t
+        return b.splat(b.load(type_, b.offset(base, size * index), align=size), self.right.rows)
 
 
 def _chosen(b: Builder, product: WideProduct, meta: Value) -> list[tuple[Value, ...]]:
@@ -114,7 +114,7 @@ def _chosen(b: Builder, product: WideProduct, meta: Value) -> list[tuple[Value, 
 
     A lane's metadata are 16 bits of rows g and g + 8, or for 8-bit elements 32 bits of one of the two.
     """
-    words, found = b.load(wide("i32"), meta, align=64), []
+    words, chosen = b.load(wide("i32"), meta, align=64), []
     narrow, single = product.tile.bits == 8, product.a == "tf32"
     for k in range(product.k):
         group, item = (k, 1) if single else divmod(k, 2)
@@ -124,5 +124,5 @@ def _chosen(b: Builder, product: WideProduct, meta: Value) -> list[tuple[Value, 
         shifts = [4 * (group % 8) if narrow else 4 * (group % 4) + 16 * h for h, _ in rows]
         code = b.op("lshr", own, vector_constant("i32", [s + 2 * item for s in shifts]))
         bits = [b.op("and", code, constant(code.type, 1 << i)) for i in ((1,) if single else (0, 1))]
-        found.append(tuple(b.compare("ne", bit, constant(bit.type, 0)) for bit in bits))
-    return found
+        chosen.append(tuple(b.compare("ne", bit, constant(bit.type, 0)) for bit in bits))
+    return chosen

@@ -82,9 +82,9 @@ class _Integers:
         area = columns.area(columns.spread(lambda words, item: self._element(words, 1, item)))
         columns.take("s32")
         with columns.each():
-            whole, addend = self._sum(area), columns.addend()
+            total, addend = self._sum(area), columns.addend()
             saturated = self.product.rule == "satfinite"
-            columns.put(b.intrinsic("sadd.sat", addend, whole) if saturated else b.op("add", addend, whole))
+            columns.put(b.intrinsic("sadd.sat", addend, total) if saturated else b.op("add", addend, total))
         columns.give("s32")
 
     def _sum(self, area: Value) -> Value:

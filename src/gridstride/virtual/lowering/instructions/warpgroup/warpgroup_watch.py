@@ -80,5 +80,5 @@ def issue(cx: Lowering, site: Value, words: tuple[Value, Value], turned: tuple[b
           chunks: int) -> None:  # fmt: skip
     """A wgmma that is executed: descriptors of A and B, and their pieces along the rows (0: A is in registers)."""
     numbers = (*map(int, turned), *groups, chunks)
-    given = [constant("i32", n) for n in numbers]
-    cx.b.call("void", "gs_wgmma_issue", cx.warp, site, cx.active(), *words, *given)
+    arguments = [constant("i32", n) for n in numbers]
+    cx.b.call("void", "gs_wgmma_issue", cx.warp, site, cx.active(), *words, *arguments)
