@@ -18,7 +18,7 @@ from gridstride.compiler import Compiled, CompileError, NoCompiler, compile_cuda
 from gridstride.compiler.clang.clang_compile import clang_identity, compile_with_clang
 from gridstride.compiler.clang.clang_program import find_clang
 from gridstride.compiler.clang.clang_run import run_program
-from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, cuda_folder
+from gridstride.compiler.clang.cuda_folder import BARE, REPLACEMENTS, cuda_folder
 from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.cuda_compilers import CudaCompiler, checked_compiler
 from gridstride.compiler.cuda.ptx_cache import decoded, encoded
@@ -72,7 +72,7 @@ def _rules(folder: Path) -> Iterator[tuple[str, int]]:
     program = Path(os.path.realpath(find_clang().path))
     libraries = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
     prefix = program.parents[1] if len(program.parents) > 3 else program.parent  # never / or a folder right below it
-    read = [*_SYSTEM, str(prefix), *libraries, str(cuda_folder().path), str(REPLACEMENTS)]
+    read = [*_SYSTEM, str(prefix), *libraries, str(cuda_folder().path or BARE), str(REPLACEMENTS)]
     read += map(str, find_headers().roots)
     if (device := libdevice()) is not None:
         read.append(str(device))
