@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,8 @@ GRIDSTRIDE_MATH(min, int, (int x, int y), x < y ? x : y)
 GRIDSTRIDE_MATH(max, int, (int x, int y), x > y ? x : y)
 GRIDSTRIDE_MATH(umin, unsigned, (unsigned x, unsigned y), x < y ? x : y)
 GRIDSTRIDE_MATH(umax, unsigned, (unsigned x, unsigned y), x > y ? x : y)
+GRIDSTRIDE_MATH(umulhi, unsigned, (unsigned x, unsigned y), (unsigned)((unsigned long long)x * y >> 32))
+GRIDSTRIDE_MATH(finitef, int, (float x), __builtin_isfinite(x))
 GRIDSTRIDE_MATH(popc, int, (int x), __builtin_popcount(x))
 GRIDSTRIDE_MATH(clz, int, (int x), x ? __builtin_clz(x) : 32)
 GRIDSTRIDE_MATH(ffs, int, (int x), __builtin_ffs(x))
@@ -135,6 +138,8 @@ GRIDSTRIDE_ATOMIC(Xor, unsigned, __uAtomicXor)
 GRIDSTRIDE_SWAP(int, __iAtomicCAS)
 GRIDSTRIDE_SWAP(unsigned, __uAtomicCAS)
 GRIDSTRIDE_SWAP(unsigned long long, __ullAtomicCAS)
+
+__device__ __forceinline__ void __nanosleep(unsigned ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
 
 extern "C" {
 __device__ int vprintf(const char*, const char*);
