@@ -8,9 +8,9 @@ import pytest
 
 from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.header import KernelFile
-from gridstride.judge.sandbox import confined_clang, landlock
+from gridstride.judge.sandbox import confined_clang, landlock, records
 from gridstride.judge.sandbox.client import CannotJudge
-from gridstride.judge.sandbox.confined_clang import compiled_by_clang, compiled_from
+from gridstride.judge.sandbox.confined_clang import compiled_by_clang
 from gridstride.judge.sandbox.limits import Limits
 
 SOURCE = "__global__ void k(float* x) { x[0] = 1; }\n"
@@ -46,7 +46,7 @@ def test_the_worker_is_given_the_ptx(clang: Path) -> None:
     does(clang, 'printf ".version 8.5\\n.visible .entry _Z1kPf(\\n" > ../kernel.ptx')
     made = compiled_by_clang(FILE, "sm_90a", Limits())
     assert made is not None
-    compiled = compiled_from(made, {"source": SOURCE, "filename": "mine.cu"}, "sm_90a")
+    compiled = records.compiled_of(made, {"source": SOURCE, "filename": "mine.cu"}, "sm_90a")
     assert compiled is not None
     assert (compiled.names, compiled.arch) == ({"k": "_Z1kPf"}, "sm_90a")
 

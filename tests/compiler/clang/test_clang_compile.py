@@ -9,7 +9,9 @@ import pytest
 
 import gridstride as gs
 from gridstride.compiler import CompileError, CompileWarning, NoCompiler, compile_cuda
+from gridstride.compiler.clang import clang_compile
 from gridstride.compiler.clang.clang_program import find_clang
+from gridstride.compiler.clang.cuda_folder import BARE, CudaFolder
 
 
 def _why_no_clang() -> str:
@@ -85,6 +87,40 @@ def test_a_finding_names_the_users_line() -> None:
     with gs.use(gpu), pytest.raises(gs.KernelFault) as caught:
         gs.cuda(source, compiler="clang")["k"][1, 64](np.zeros(32, "f2"))
     assert "kernel.cu:3" in str(caught.value)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where none of CUDA's headers is installed."""
+    monkeypatch.setenv("GRIDSTRIDE_CACHE", str(tmp_path))
+    monkeypatch.setattr(clang_compile, "cuda_folder", lambda: CudaFolder(None, (BARE,), libdevice=False))
+
+
+@needs_clang
+@pytest.mark.usefixtures("bare")
+def test_without_cudas_headers_plain_kernels_compile() -> None:
+    source = """__global__ void sum(int n, const float4* x, float* out) {
+        __shared__ float part[2];
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float4 v = i < n ? __ldg(x + i) : make_float4(0, 0, 0, 0);
+        float s = fmaxf(v.x, 0) + sqrtf(fabsf(v.y)) + v.z + min(3, 4) * v.w;
+        for (int o = 16; o; o /= 2) s += __shfl_down_sync(0xffffffff, s, o);
+        if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = s;
+        __syncthreads();
+        if (threadIdx.x == 0) atomicAdd(out, part[0] + part[1]);
+    }
+    int main() { sum<<<1, 64>>>(0, nullptr, nullptr); }
+    """
+    x, out = np.arange(400, dtype="f4").reshape(100, 4), np.zeros(1, "f4")
+    gs.cuda(source, compiler="clang")["sum"][2, 64](100, x, out)
+    assert np.allclose(out, (x[:, 0] + np.sqrt(x[:, 1]) + x[:, 2] + 3 * x[:, 3]).sum(), rtol=1e-5)
+
+
+@needs_clang
+@pytest.mark.usefixtures("bare")
+def test_without_libdevice_a_function_of_it_is_named_with_what_to_install() -> None:
+    with pytest.raises(CompileError, match=r"__nv_sinf is a function of libdevice.*pip install nvidia-nvvm"):
+        gs.cuda(SAXPY, compiler="clang")
 
 
 @needs_clang

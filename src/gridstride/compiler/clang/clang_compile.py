@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.compiler.clang.clang_program import find_clang
 from gridstride.compiler.clang.clang_run import Run, run_clang, run_program
 from gridstride.compiler.clang.cluster_dims import NAME
-from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, cuda_folder, libdevice_identity
+from gridstride.compiler.clang.cuda_folder import BARE, REPLACEMENTS, cuda_folder, libdevice_identity
 from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.compiled import Outcome
 from gridstride.compiler.headers import fingerprint
@@ -17,7 +17,7 @@ from gridstride.compiler.signature import kernels_of_unsure_types
 
 def clang_identity() -> str:
     """Which clang, which libdevice, which headers of ours; NoCompiler where there is no clang that can be used."""
-    return f"clang {find_clang().identity} {libdevice_identity()} {fingerprint(REPLACEMENTS)}"
+    return f"clang {find_clang().identity} {libdevice_identity()} {fingerprint(REPLACEMENTS)} {fingerprint(BARE)}"
 
 
 def compile_with_clang(request: CompileRequest, run: Run = run_program) -> Outcome:

@@ -51,6 +51,9 @@ _ALWAYS = (
 )  # fmt: skip
 
 
+_BARE = ("-nocudainc", "-nocudalib", "--cuda-feature=+ptx80", "-include", "gridstride/clang_bare.h")
+
+
 def run_clang(
     clang: Clang, cuda: CudaFolder, request: CompileRequest, stubs: Mapping[str, str], types: Sequence[str] = (),
     *, clusters: bool = False, run: Run,
@@ -70,7 +73,7 @@ def run_clang(
         file.write_text(_source(request, types))
         command = [*_command(clang, cuda, request, folder), str(file), "-o"]
         status, log = run([*command, str(ptx)], file.parent)
-        diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", ""))
+        diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", "") if cuda.path else log)
         if status or not ptx.is_file() or any(each.severity == "error" for each in diagnostics):
             return Outcome(_why_it_failed(clang, request, diagnostics, log))
         text = ptx.read_text(errors="replace")
@@ -83,14 +86,15 @@ def run_clang(
 
 def _command(clang: Clang, cuda: CudaFolder, request: CompileRequest, folder: Path) -> list[str]:
     chosen = {option.partition("=")[0] for option in request.options}
-    words = [clang.path, *_ALWAYS, f"--cuda-path={cuda.path}", f"--cuda-gpu-arch={request.arch}"]
+    headers = [f"--cuda-path={cuda.path}"] if cuda.path else list(_BARE)
+    words = [clang.path, *headers, *_ALWAYS, f"--cuda-gpu-arch={request.arch}"]
     if "--std" not in chosen:
         words.append("-std=c++17")
     if "--fmax-errors" not in chosen:
         words.append("-ferror-limit=0")
     if "--device-debug" not in chosen:
         words += ["-O3", "-gline-tables-only"]
-    if not cuda.libdevice:
+    if cuda.path and not cuda.libdevice:
         words.append("-nocudalib")
     for path in request.include_paths:
         words += ["-I", str(path)]
@@ -180,10 +184,9 @@ def _outcome(
     request: CompileRequest, ptx: str, diagnostics: tuple[Diagnostic, ...], types: Sequence[str], folder: Path
 ) -> Outcome:
     if (function := missing_math(ptx)) is not None:
-        raise CompileError([Diagnostic(
-            "error", request.filename, 0, 0, f"{function} is a function of libdevice, which is not installed: "
-            "pip install nvidia-nvvm", "",
-        )])  # fmt: skip
+        wheels = " ".join(("nvidia-nvvm", *find_headers().missing))
+        said = f"{function} is a function of libdevice, which is not installed: pip install {wheels}"
+        raise CompileError([Diagnostic("error", request.filename, 0, 0, said, "")])
     own = str(Path(folder, request.filename))
 
     def written(path: str) -> str | None:

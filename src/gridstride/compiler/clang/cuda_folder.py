@@ -10,19 +10,20 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from gridstride.compiler.bindings import NoCompiler
 from gridstride.compiler.cache import cache_root
 from gridstride.compiler.headers import OWN, distribution_version, find_headers, libdevice
 
+BARE = Path(__file__).parent / "bare"
+"""What stands for CUDA's headers where there are none."""
 REPLACEMENTS = Path(__file__).parent / "include"
 """Headers that clang's wrapper includes and CUDA no longer has."""
 
 
 @dataclass(frozen=True, slots=True)
 class CudaFolder:
-    """Clang's --cuda-path, further folders of headers, and whether libdevice is there."""
+    """Clang's --cuda-path (None without CUDA's headers), further folders of headers, and whether libdevice is there."""
 
-    path: Path
+    path: Path | None
     includes: tuple[Path, ...]
     libdevice: bool
 
@@ -37,7 +38,7 @@ def libdevice_identity() -> str:
 
 
 def cuda_folder() -> CudaFolder:
-    """The folder, made where it is not there yet; NoCompiler without CUDA's headers."""
+    """The folder, made where it is not there yet."""
     return _made(cache_root())
 
 
@@ -45,7 +46,7 @@ def cuda_folder() -> CudaFolder:
 def _made(root: Path) -> CudaFolder:
     headers = find_headers()
     if headers.missing:
-        raise NoCompiler(f"clang needs CUDA's headers, which are missing: pip install {' '.join(headers.missing)}")
+        return CudaFolder(None, (BARE,), libdevice=False)
     roots = [folder for folder in headers.roots if folder != OWN]
     main = next(folder for folder in roots if (folder / "cuda_fp16.h").is_file())
     links = {"include": main}

@@ -8,20 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from gridstride.compiler import Compiled, CompileError, NoCompiler, compile_cuda
+from gridstride.compiler import CompileError, NoCompiler, compile_cuda
 from gridstride.compiler.clang.clang_compile import clang_identity, compile_with_clang
 from gridstride.compiler.clang.clang_program import find_clang
 from gridstride.compiler.clang.clang_run import run_program
-from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, cuda_folder
-from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.clang.cuda_folder import BARE, REPLACEMENTS, cuda_folder
 from gridstride.compiler.cuda.cuda_compilers import CudaCompiler, checked_compiler
-from gridstride.compiler.cuda.ptx_cache import decoded, encoded
+from gridstride.compiler.cuda.ptx_cache import encoded
 from gridstride.compiler.headers import find_headers, libdevice
 from gridstride.judge.execution.runnable import RefusedError, refusal_of
 from gridstride.judge.header import KernelFile
@@ -36,7 +34,7 @@ _SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/include", "/usr/bin
 
 
 def compiled_by_clang(file: KernelFile, arch: str, limits: Limits) -> bytes | None:
-    """What `compiled_from` reads in the worker; None where NVRTC is the compiler, which works there.
+    """What `records.compiled_of` reads in the worker; None where NVRTC is the compiler, which works there.
 
     RefusedError for a source that does not compile, CannotJudge where there is no clang.
     """
@@ -55,11 +53,6 @@ def compiled_by_clang(file: KernelFile, arch: str, limits: Limits) -> bytes | No
         raise RefusedError(Finding("launch", str(error))) from error
 
 
-def compiled_from(data: bytes | bytearray, words: Mapping[str, Any], arch: str) -> Compiled | None:
-    """What `compiled_by_clang` gave for the source in `words`, in the worker."""
-    return decoded(bytes(data), CompileRequest(words["source"], (), arch, (), words["filename"], ()))
-
-
 def _run_confined(limits: Limits, command: Sequence[str], folder: Path) -> tuple[int, str]:
     """Exit status and messages of clang, which sees itself, headers and the folder above `folder`, where it writes."""
     given = json.dumps({"command": list(command), "rules": list(_rules(folder.parent)), "parent": os.getpid(),
@@ -72,7 +65,7 @@ def _rules(folder: Path) -> Iterator[tuple[str, int]]:
     program = Path(os.path.realpath(find_clang().path))
     libraries = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
     prefix = program.parents[1] if len(program.parents) > 3 else program.parent  # never / or a folder right below it
-    read = [*_SYSTEM, str(prefix), *libraries, str(cuda_folder().path), str(REPLACEMENTS)]
+    read = [*_SYSTEM, str(prefix), *libraries, str(cuda_folder().path or BARE), str(REPLACEMENTS)]
     read += map(str, find_headers().roots)
     if (device := libdevice()) is not None:
         read.append(str(device))

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from gridstride.compiler import Diagnostic
+from gridstride.compiler import Compiled, Diagnostic
+from gridstride.compiler.cuda.compile_request import CompileRequest
+from gridstride.compiler.cuda.ptx_cache import decoded
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
 from gridstride.judge.execution.access_map import WarpAccess
@@ -38,6 +40,11 @@ _MOST_COUNTED = 1 << 62
 _LARGEST_ADDRESS = 1 << 50
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SPACES = ("global", "shared", "local", "generic", "const", "param")
+
+
+def compiled_of(data: bytes | bytearray, words: Mapping[str, Any], arch: str) -> Compiled | None:
+    """What clang made, outside of the worker, of the source in `words`."""
+    return decoded(bytes(data), CompileRequest(words["source"], (), arch, (), words["filename"], ()))
 
 
 def case_words(case: Case) -> dict[str, Any]:

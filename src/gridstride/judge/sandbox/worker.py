@@ -149,7 +149,6 @@ class Room:
     def _build(self, request: Message) -> Message:
         from gridstride.judge.execution.runnable import RefusedError, build_for
         from gridstride.judge.header import KernelFile
-        from gridstride.judge.sandbox.confined_clang import compiled_from
 
         words = request.words
         self._kernel = None
@@ -158,7 +157,8 @@ class Room:
         signature = records.signature_of(words["signature"])
         try:
             launch = records.launch_of(words["launch"])
-            compiled = compiled_from(request.buffers[0], words, self._gpu.properties.arch) if request.buffers else None
+            arch = self._gpu.properties.arch
+            compiled = records.compiled_of(request.buffers[0], words, arch) if request.buffers else None
             self._kernel = build_for(signature, file, launch, self._gpu, compiled)
         except RefusedError as refused:
             return Message({"refused": records.finding_words(refused.finding)})

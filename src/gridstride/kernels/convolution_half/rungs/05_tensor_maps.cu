@@ -291,7 +291,7 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (t >= 32) return;
         unsigned int sm;
-        asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+        asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
         Maps* mine = &maps[sm];
         made.images.words[t] = made.weights.words[t] = 0;
         __syncwarp();

@@ -325,7 +325,7 @@ __device__ __forceinline__ void convolve(const Element* images, const Element* w
     constexpr int TOGETHER = BLOCKS * CONSUMERS;  // boxes of a cluster's tile
     const int outs = (K + BN - 1) / BN, count = (boxes.count + TOGETHER - 1) / TOGETHER * outs;
     unsigned int sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     Maps* mine = &maps[sm];
 
     if (t < STAGES) init(&full[t], 1), init(&empty[t], TOGETHER);

@@ -257,7 +257,7 @@ matmul_fp8_warpgroup(const __nv_fp8_e4m3* __restrict__ A, const __nv_fp8_e4m3* _
     const bool mapped = K % 16 == 0 && (((size_t)A | (size_t)B) & 15) == 0 && K > 0;
     const Matrix a = {reinterpret_cast<const Code*>(A), M, K}, b = {reinterpret_cast<const Code*>(B), N, K};
     unsigned int sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     Maps* mine = &maps[sm];
 
     if (t < STAGES) init(&full[t], 1);

@@ -341,7 +341,7 @@ matmul_fp8_async_store(const __nv_fp8_e4m3* __restrict__ A, const __nv_fp8_e4m3*
     const bool mapped = K % 16 == 0 && (((size_t)A | (size_t)B) & 15) == 0 && K > 0;
     const bool boxed = N % 8 == 0 && ((size_t)C & 15) == 0;
     unsigned int sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     Maps* mine = &maps[sm];
     Box* boxes = reinterpret_cast<Box*>(stages + STAGES) + 2 * max(group, 0);
 

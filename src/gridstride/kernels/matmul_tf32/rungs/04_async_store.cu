@@ -291,7 +291,7 @@ matmul_tf32_async_store(const float* __restrict__ A, const float* __restrict__ B
     const bool mapped = K % 4 == 0 && (((size_t)A | (size_t)B) & 15) == 0 && K > 0;
     const bool boxed = N % 4 == 0 && ((size_t)C & 15) == 0;
     unsigned int sm;
-    asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
     Maps* mine = &maps[sm];
     Box* boxes = reinterpret_cast<Box*>(stages + STAGES) + 2 * max(group, 0);
 
