@@ -201,7 +201,7 @@ def _show_figures(console: Console, result: RungResult, folder: Folder) -> None:
         counted = [f"{short(value)} {name.replace('_', ' ')}" for name, value in result.counters.items()]
         console.print(", ".join(counted))
         sectors = per_request(result.counters)
-        each = f", {sectors:.1f} sectors per request" if sectors is not None else ""
-        console.print(f"{per_unit(result.counters, unit):.3g} instructions per {unit.name}{each}")
+        rate = f", {sectors:.1f} sectors per request" if sectors is not None else ""
+        console.print(f"{per_unit(result.counters, unit):.3g} instructions per {unit.name}{rate}")
     if result.predicted_ms is not None and result.time_ms is None:
         console.print(f"predicted {result.predicted_ms:.3g} ms at the timed size; limit: {result.limiter}")

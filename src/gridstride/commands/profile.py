@@ -212,5 +212,5 @@ def _show(profile: Profile, as_json: bool) -> None:
 
 def _command(words: Sequence[str], options: Mapping[str, Any], module: bool) -> str:
     """The command as it can be typed again."""
-    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
-    return shlex.join(["gridstride", "profile", *given, *(["-m"] if module else []), *words])
+    options_shown = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    return shlex.join(["gridstride", "profile", *options_shown, *(["-m"] if module else []), *words])

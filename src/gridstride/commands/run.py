@@ -126,10 +126,10 @@ def _names_script(words: Sequence[str], options: Mapping[str, Any], *, ptx: bool
         check_script(words[0])
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    given = [word for name, word in _OF_COMPILERS.items() if options.get(name)] + ["--ptx"] * ptx
-    if given:
+    refused = [word for name, word in _OF_COMPILERS.items() if options.get(name)] + ["--ptx"] * ptx
+    if refused:
         raise WrongUse(
-            f"{given[0]} is for the compilers of .cu files, and {words[0]} is a Python program: leave it out"
+            f"{refused[0]} is for the compilers of .cu files, and {words[0]} is a Python program: leave it out"
         )
     return True
 

@@ -118,8 +118,8 @@ def _stamp(folder: Path | None, probe: str) -> str:
 def fingerprint(folder: str | Path) -> str:
     """Names, dates and sizes of headers of ours, so that an edited one is compiled anew."""
     entries = []
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as listing:
+        for entry in listing:
             status = entry.stat()
             below = fingerprint(entry.path) if entry.is_dir() else f"{status.st_mtime_ns}:{status.st_size}"
             entries.append(f"{entry.name}:{below}")

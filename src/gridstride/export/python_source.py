@@ -137,19 +137,19 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | N
     numbers = [name for name, _ in op.numbers]
     slopes = {f"d{name}": name for name in outputs}
     names = [parameter.name for parameter in backward.given]
-    made = {parameter.name: parameter.name.removeprefix("d") for parameter in backward.made}
+    argument_names = {parameter.name: parameter.name.removeprefix("d") for parameter in backward.made}
     known = {*inputs, *outputs, *slopes}
     fits = set(names) <= known and {name for name, _ in backward.numbers} <= set(numbers) and op.made
     if (
         not fits
-        or not set(made.values()) <= set(inputs)
+        or not set(argument_names.values()) <= set(inputs)
         or any(parameter.written for parameter in (*op.given, *backward.given))
     ):
         return None
     saved = [name for name in names if name not in slopes]
     used = [name for name, _ in backward.numbers]
     ready = [f"{name}.contiguous()" if name in slopes else word(name) for name in names]
-    back = {source: result for result, source in made.items()}
+    back = {source: result for result, source in argument_names.items()}
     return Gradient(
         name=op.name,
         backward=backward.name,
@@ -160,10 +160,10 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | N
         unpacked=_unpacked(list(map(word, saved))),
         numbers=_unpacked(list(map(word, used))) if used else "",
         slopes=", ".join(f"{name}: Tensor" for name in slopes),
-        results=", ".join(made),
+        results=", ".join(argument_names),
         call=", ".join([*ready, *map(word, used)]),
         returned=", ".join([back.get(name, "None") for name in inputs] + ["None"] * len(numbers)),
-        of=made,
+        of=argument_names,
         missing=tuple(
             (number, word(parameter.name))
             for number, parameter in enumerate(op.given)

@@ -76,7 +76,7 @@ def found() -> Compilers:
     nvcc, host = shutil.which("nvcc"), shutil.which(os.environ.get("CXX", "c++"))
     if nvcc is not None and host is not None:
         home = Path(os.environ.get("CUDA_HOME", Path(nvcc).resolve().parent.parent))
-        runtime = next((path for each in _RUNTIMES for path in sorted(home.glob(each))), None)
+        runtime = next((path for folder in _RUNTIMES for path in sorted(home.glob(folder))), None)
         if runtime is not None:
             words = (nvcc, "-ccbin", host)
             return Compilers(words, (host, _HIDDEN), (str(runtime), "-lrt"), os.environ, f"{nvcc} and {host}")

@@ -137,15 +137,19 @@ class Call:
         return chosen
 
     def _first_that_takes(self, dtypes: tuple[torch.dtype, ...]) -> int:
-        given = {name: str(dtype).removeprefix("torch.") for name, dtype in zip(self._inputs, dtypes, strict=True)}
+        actual_dtypes = {
+            name: str(dtype).removeprefix("torch.") for name, dtype in zip(self._inputs, dtypes, strict=True)
+        }
         choices = self.definition.dtypes
         for number, choice in enumerate(choices):
-            if all(_fits(dtype, choice[name]) for name, dtype in given.items()):
+            if all(_fits(dtype, choice[name]) for name, dtype in actual_dtypes.items()):
                 return number
-        misfits = (name for name, dtype in given.items() if not any(_fits(dtype, choice[name]) for choice in choices))
+        misfits = (
+            name for name, dtype in actual_dtypes.items() if not any(_fits(dtype, choice[name]) for choice in choices)
+        )
         wrong = next(misfits, self._inputs[0])
-        listed = " or ".join(", ".join(f"{name} {choice[name]}" for name in given) for choice in choices)
-        raise TypeError(f"{self.definition.name}: {wrong} is {given[wrong]}; there is a kernel for {listed}")
+        listed = " or ".join(", ".join(f"{name} {choice[name]}" for name in actual_dtypes) for choice in choices)
+        raise TypeError(f"{self.definition.name}: {wrong} is {actual_dtypes[wrong]}; there is a kernel for {listed}")
 
     def _check_written(self, values: dict[str, Any]) -> None:
         """What is written in place must be where it is, and out of autograd's sight."""

@@ -68,8 +68,8 @@ class Definition:
         types |= dict.fromkeys(self.of(INPUT), "Tensor")
         types |= {name: f"Tensor({chr(ord('a') + n)}!)" for n, name in enumerate(self.of(IN_PLACE))}
         inputs = [f"{types[name]} {name}" for name in self.arguments]
-        made = [f"Tensor {name}" for name in self.of(OUTPUT)]
-        results = made[0] if len(made) == 1 else f"({', '.join(made)})"
+        returned = [f"Tensor {name}" for name in self.of(OUTPUT)]
+        results = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
         return f"({', '.join(inputs)}) -> {results}"
 
 
@@ -138,9 +138,9 @@ def _check_names(
     if not all(label.isidentifier() for label in labels):
         raise ValueError(f"{name}: {kernel.name} has parameters without names ({', '.join(labels)}): give them names")
     for what, names in arguments.items():
-        for each in names:
-            if each not in labels and what != "scalars":
-                raise ValueError(f"{name}: {what} names {each!r}, which {kernel.name} does not take: {labels}")
+        for key in names:
+            if key not in labels and what != "scalars":
+                raise ValueError(f"{name}: {what} names {key!r}, which {kernel.name} does not take: {labels}")
 
 
 def _roles(
@@ -201,5 +201,5 @@ def _check_shapes(
             raise ValueError(f"{name}: zeroed names {key}, which is no output; outputs are {', '.join(outputs)}")
 
 
-def _of(roles: Mapping[str, str], *wanted: str) -> list[str]:
-    return [name for name, role in roles.items() if role in wanted]
+def _of(roles: Mapping[str, str], *wanted_role: str) -> list[str]:
+    return [name for name, role in roles.items() if role in wanted_role]

@@ -103,9 +103,9 @@ def _differentiable(result: Any) -> list[Any]:
     return tensors
 
 
-def _explanation(runs: Sequence[Run], found: Sequence[KernelLines]) -> Explanation:
+def _explanation(runs: Sequence[Run], kernel_lines: Sequence[KernelLines]) -> Explanation:
     lines: dict[str, dict[PythonLine, None]] = {}  # in the order in which they are met
-    for graph in found:
+    for graph in kernel_lines:
         for numbered, stacks in graph.items():
             lines.setdefault(numbered.partition(":")[0], {}).update(dict.fromkeys(_places(stacks)))
     kernels = [ExplainedKernel(run.kernel, run, tuple(lines.get(run.kernel, ()))) for run in runs]

@@ -47,18 +47,18 @@ def _kernels(folder: Path) -> tuple[KernelFile, ...]:
     return tuple(kernels)
 
 
-def _named(files: tuple[KernelFile, ...], wanted: Sequence[str]) -> tuple[KernelFile, ...]:
+def _named(files: tuple[KernelFile, ...], chosen: Sequence[str]) -> tuple[KernelFile, ...]:
     """The rungs asked for, by name (05_register_tile_2d, register_tile_2d) or number (5, 05)."""
-    if not wanted:
+    if not chosen:
         return files
     names: dict[str, KernelFile] = {}
     for file in files:
         number, _, rest = file.name.partition("_")
         names |= {file.name: file, number: file, number.lstrip("0"): file, rest: file}
-    for name in wanted:
+    for name in chosen:
         if name not in names:
             raise ProblemError(f"there is no rung {name!r}: {_instead(name, [file.name for file in files])}")
-    picked = {names[name].name for name in wanted}
+    picked = {names[name].name for name in chosen}
     return tuple(file for file in files if file.name in picked)
 
 

@@ -199,9 +199,12 @@ def _triton(signature: Signature, kernel: KernelFile, function: ast.FunctionDef)
         text = re.sub(rf"\btl\.program_id\((?:axis=)?{at}\)(?:\.to\([\w.]+\))?", f"blockIdx.{letter}", text)
     grid = _programs(signature, IndexText(text, _by_name(signature, function.name, own)), constants)
     configurations = " ".join(re.findall(r"Config\(\s*\{([^}]*)\}", kernel.source))
-    given = {*re.findall(r"['\"](\w+)['\"]\s*:", configurations), *_with_defaults(arguments, function.args.defaults)}
+    known_constants = {
+        *re.findall(r"['\"](\w+)['\"]\s*:", configurations),
+        *_with_defaults(arguments, function.args.defaults),
+    }
     side = 1024 if len(grid) == 1 and "*ceil" not in grid[0] else 32
-    values = [f"{name}={side}" for name in constants if name not in given]
+    values = [f"{name}={side}" for name in constants if name not in known_constants]
     lines = [f"grid: {' '.join(grid)}", *([f"constants: {' '.join(values)}"] if values else [])]
     return lines if grid else []
 

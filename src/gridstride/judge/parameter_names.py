@@ -38,15 +38,15 @@ def match(kernel: str, own: Sequence[str], parameters: Sequence[Wanted]) -> Matc
 
     ValueError where a parameter is left over.
     """
-    found: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for key in (str, _plain, lambda name: _meaning(name, parameters)):
-        _by_key(found, own, parameters, key)
-    rest = [name for name in own if name not in found]
-    left = [index for index in range(len(parameters)) if index not in found.values()]
+        _by_key(positions, own, parameters, key)
+    rest = [name for name in own if name not in positions]
+    left = [index for index in range(len(parameters)) if index not in positions.values()]
     if len(rest) != len(left) and (rest or any(parameters[index].role != "scalar" for index in left)):
         raise ValueError(_too_many_or_few(kernel, own, rest, [parameters[index] for index in left], parameters))
-    found |= dict(zip(rest, left, strict=False))
-    order = tuple(found[name] for name in own)
+    positions |= dict(zip(rest, left, strict=False))
+    order = tuple(positions[name] for name in own)
     return Match(order, _note(own, order, parameters, _BY_POSITION if rest else "name"))
 
 

@@ -314,21 +314,21 @@ class Problem:
         except (TypeError, ExpressionError) as error:
             raise ProblemError(f"problem {self.name}: {parameter.name}: {error}") from error
 
-    def _check_sizes(self, what: str, given: Sizes, sizes: set[str]) -> None:
-        if not isinstance(given, Mapping):
+    def _check_sizes(self, what: str, chosen: Sizes, sizes: set[str]) -> None:
+        if not isinstance(chosen, Mapping):
             example = ", ".join(f'"{name}": 64' for name in self.sizes)
-            raise ProblemError(f"problem {self.name}: {what} is {given!r}, sizes are needed: {{{example}}}")
-        if set(given) != sizes:
-            raise ProblemError(f"problem {self.name}: {what} gives {sorted(given)}, the shapes need {sorted(sizes)}")
-        for name, value in given.items():
+            raise ProblemError(f"problem {self.name}: {what} is {chosen!r}, sizes are needed: {{{example}}}")
+        if set(chosen) != sizes:
+            raise ProblemError(f"problem {self.name}: {what} gives {sorted(chosen)}, the shapes need {sorted(sizes)}")
+        for name, value in chosen.items():
             if not isinstance(value, int):
                 raise ProblemError(f"problem {self.name}: {what} has {name}={value!r}, a whole number is needed")
-        small = [f"{name}={value}" for name, value in given.items() if value < 1]
+        small = [f"{name}={value}" for name, value in chosen.items() if value < 1]
         if small:
             raise ProblemError(f"problem {self.name}: {what} has {', '.join(small)}, at least 1 is needed")
         for stride, width in self.strides.items():
-            if {stride, width} <= set(given) and given[stride] < given[width]:
-                has = f"{stride}={given[stride]} and {width}={given[width]}"
+            if {stride, width} <= set(chosen) and chosen[stride] < chosen[width]:
+                has = f"{stride}={chosen[stride]} and {width}={chosen[width]}"
                 raise ProblemError(f"problem {self.name}: {what} has {has}: rows would overlap")
 
     def _check_expression(self, what: str, text: str) -> None:

@@ -315,12 +315,12 @@ def _product_rate(dtype: Any) -> float:
 def _best(call: Any, times: int = 5) -> float:
     """Seconds of the fastest of some calls: the limit, not what a busy machine makes of it."""
     call()
-    found = []
+    candidates = []
     for _ in range(times):
         start = time.perf_counter()
         call()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        candidates.append(time.perf_counter() - start)
+    return min(candidates)
 
 
 def finish(folder: Path, outcome: dict[str, Any]) -> None:

@@ -88,14 +88,14 @@ def _of_chip(known: Chip) -> Limits:
 def _of_cpu(measured: Mapping[str, Any]) -> Limits:
     rates = {str(dtype): float(rate) for dtype, rate in measured["flops"].items()}
     moved = float(measured["bytes_per_s"])
-    said = ", ".join(f"{1e-9 * rate:.0f} GFLOP/s in {_plainly(dtype)}" for dtype, rate in rates.items())
+    rate_text = ", ".join(f"{1e-9 * rate:.0f} GFLOP/s in {_plainly(dtype)}" for dtype, rate in rates.items())
     threads = measured.get("threads")
     return Limits(
         bytes_per_s=moved,
         flops={},  # what the vector units do at most was not measured: the bytes alone bound such operators
         products=rates,
         source=f"this CPU with {threads} thread{'s' if threads != 1 else ''}, measured after the run: a matrix product "
-        f"gave {said}, a copy {1e-9 * moved:.1f} GB/s",
+        f"gave {rate_text}, a copy {1e-9 * moved:.1f} GB/s",
     )
 
 

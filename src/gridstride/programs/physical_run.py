@@ -35,7 +35,7 @@ def nvcc() -> Path:
 def words(compiler: Path, files: Sequence[Path], options: Options, target: Path) -> list[str]:
     """The command that compiles and links for the GPU of this machine."""
     return [
-        str(compiler), "-O2", "-lineinfo", "-arch=native", *(word for each in options.include for word in ("-I", each)),
+        str(compiler), "-O2", "-lineinfo", "-arch=native", *(word for path in options.include for word in ("-I", path)),
         *(f"-D{definition}" for definition in options.define), *([f"-std={options.std}"] if options.std else []),
         *(["-rdc=true"] if options.relocatable else []), *options.flags, *map(str, files),
         *(f"-l{library}" for library in options.libraries), "-o", str(target),

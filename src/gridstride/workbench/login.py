@@ -39,7 +39,7 @@ class Attempts:
     _queues: dict[str, _Queue] = field(default_factory=dict)
     _hashing: asyncio.Lock = field(default_factory=asyncio.Lock)  # it takes 32 MiB
 
-    async def matches(self, address: str, given: str, hashed: str) -> bool:
+    async def matches(self, address: str, typed: str, hashed: str) -> bool:
         """Whether it is the password of that hash; TooManyAttempts."""
         site = _site(address)
         queue = self._queues.setdefault(site, _Queue())
@@ -51,7 +51,7 @@ class Attempts:
         try:
             async with queue.turn:
                 async with self._hashing:
-                    right = await asyncio.to_thread(password.matches, given, hashed)
+                    right = await asyncio.to_thread(password.matches, typed, hashed)
                 if not right:
                     await asyncio.sleep(_PAUSE)
                 return right

@@ -18,10 +18,10 @@ def run(term: str | None, *, as_json: bool) -> bool:
 
     with course_errors():
         terms = glossary()
-    found = find_term(terms, term) if term is not None else None
-    if isinstance(found, str):
-        raise WrongUse(found)
-    shown = [found] if isinstance(found, Term) else list(terms.values())
+    match = find_term(terms, term) if term is not None else None
+    if isinstance(match, str):
+        raise WrongUse(match)
+    shown = [match] if isinstance(match, Term) else list(terms.values())
     if as_json:
         emit({"terms": [{"term": entry.name, "meaning": for_terminal(entry.meaning).strip()} for entry in shown]})
         return True

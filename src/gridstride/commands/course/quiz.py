@@ -69,18 +69,20 @@ def _given(questions: Asked, answers: Sequence[str], progress: Progress) -> list
     known = {question.id: (day, question) for day, question in reversed(questions)}
     read: dict[str, str] = {}
     for answer in answers:
-        name, sign, given = answer.partition("=")
+        name, sign, text = answer.partition("=")
         if not sign or name not in known:
             raise WrongUse(f"--answer {answer}: write ID=ANSWER with one of {', '.join(known)}")
         if name in read:
             raise WrongUse(f"--answer {answer}: {name} is answered twice; give each question one answer")
         try:
-            read[name] = read_answer(known[name][1], given)
+            read[name] = read_answer(known[name][1], text)
         except AnswerError as error:
             raise WrongUse(f"--answer {answer}: {error}") from error
     marked = [mark(*known[name], answer) for name, answer in read.items()]
-    for each in marked:
-        progress.record_answer(each.day, each.question.id, each.given, right=each.right)
+    for marked_answer in marked:
+        progress.record_answer(
+            marked_answer.day, marked_answer.question.id, marked_answer.given, right=marked_answer.right
+        )
     return marked
 
 

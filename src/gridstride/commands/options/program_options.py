@@ -44,12 +44,12 @@ class RunOptions:
     @property
     def of_virtual_gpu(self) -> list[str]:
         """Those that are given and that only the virtual GPU has."""
-        given = {
+        used = {
             "--chip": self.chip, "--sanitize": self.sanitize, "--seed": self.seed is not None,
             "--predict": self.predict, "--fail": self.fails, "--late": self.late, "--gpus": self.gpus != 1,
             "--memory": self.memory, "--ptx": self.ptx,
         }  # fmt: skip
-        return [name for name, value in given.items() if value]
+        return [name for name, value in used.items() if value]
 
 
 def add(app: typer.Typer) -> None:

@@ -121,14 +121,14 @@ def text(access: WarpAccess, where: str = "") -> str:
 
 def _memory(access: WarpAccess, where: str) -> list[str]:
     """A row for each line of 128 bytes, a group for each sector: # is a word that lanes want, or part of it."""
-    wanted = {byte // _WORD for a in access.on for byte in range(a, a + access.bytes, _WORD)}
+    positions = {byte // _WORD for a in access.on for byte in range(a, a + access.bytes, _WORD)}
     lines = sorted({sector * _SECTOR // _LINE for sector in access.sectors})
     rows = [f"{where} {_verb(access)} {access.array or access.space}: one warp, {len(access.on)} lanes"]
     for line in lines[:_FEW]:
         groups = []
         for sector in range(line * _LINE // _SECTOR, (line + 1) * _LINE // _SECTOR):
             first = sector * _SECTOR // _WORD
-            words = "".join("#" if first + k in wanted else "." for k in range(_SECTOR // _WORD))
+            words = "".join("#" if first + k in positions else "." for k in range(_SECTOR // _WORD))
             groups.append(words if sector in access.sectors else " " * len(words))
         rows.append(f"  byte {line * _LINE:>7,} |{'|'.join(groups)}|")
     rows += [f"  … and {len(lines) - _FEW} more lines like these"] if len(lines) > _FEW else []

@@ -38,9 +38,9 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     lab = replace(lab, runs=tuple(_run(entry) for entry in table.list("run")))
     _check_runs(table, lab)
     sizes = set(lab.runs[0].sizes)
-    given = sizes | _of_problem(table, lab)
+    all_sizes = sizes | _of_problem(table, lab)
     for argument in lab.arguments:
-        _check_names(table, "arguments", _fields(table, "arguments", argument), given)
+        _check_names(table, "arguments", _fields(table, "arguments", argument), all_sizes)
     for text in lab.numbers:
         for field in _fields(table, "numbers", text):
             _check_names(table, "numbers", names(field), {*sizes, *OF_A_PROGRAM})

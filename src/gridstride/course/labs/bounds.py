@@ -53,9 +53,9 @@ def _count(day: Day, name: str, counts: Mapping[str, float]) -> str:
 
 def _findings(day: Day, run: Any) -> Iterator[LabFinding]:
     bounds = {bound.figure: bound for bound in day.lab.bounds}
-    for each in out_of_bounds(day, of_run(run)):
-        bound = bounds[each.where]
-        yield replace(each, line=_worst_line(bound, day.figures[bound.figure].value, run))
+    for exceeded in out_of_bounds(day, of_run(run)):
+        bound = bounds[exceeded.where]
+        yield replace(exceeded, line=_worst_line(bound, day.figures[bound.figure].value, run))
 
 
 def _worst_line(bound: Bound, expression: str, run: Any) -> int | None:

@@ -10,10 +10,10 @@ from typing import Any
 _MORE_TIME = re.compile(r" \(VirtualGPU\(time_limit=…\) or GRIDSTRIDE_TIME_LIMIT gives (?:it|them) longer\)")
 
 
-def with_line(said: str, text: str, line: int | None) -> tuple[str, ...]:
+def with_line(message: str, text: str, line: int | None) -> tuple[str, ...]:
     """What a terminal shows of a finding: what is said, and its source line where the text has it."""
     lines = text.splitlines()
-    return (said, f"{line:>6} | {lines[line - 1].rstrip()}") if line and line <= len(lines) else (said,)
+    return (message, f"{line:>6} | {lines[line - 1].rstrip()}") if line and line <= len(lines) else (message,)
 
 
 def without_more_time(message: str) -> str:

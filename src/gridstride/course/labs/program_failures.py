@@ -62,8 +62,8 @@ def failing(run: LabRun, counts: Mapping[str, float], draw: random.Random) -> It
         if not _PASSED_OVER.search(function):
             yield replace(run, fails={function: draw.randint(1, number)})
     for kind in _KINDS:
-        for each in _chosen(int(counts.get(counted_as(kind), 0)), draw):
-            yield replace(run, fails={kind: each})
+        for nth in _chosen(int(counts.get(counted_as(kind), 0)), draw):
+            yield replace(run, fails={kind: nth})
     if last := int(counts.get(counted_as("kernel"), 0)):  # known when the host waits for it, and not before
         yield replace(run, fails={"kernel": last}, late=True)
 

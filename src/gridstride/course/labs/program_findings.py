@@ -256,8 +256,8 @@ def not_built(output: str, message: str, text: str) -> LabFinding:
     """The compiler's first error, with its line in the learner's file."""
     match = _PLACE.search(output)
     if match is None:
-        said = message if not output.strip() else output.strip().splitlines()[-1]
-        return LabFinding("compile_error", said, shown=(f"compile error: {said}",))
+        reason = message if not output.strip() else output.strip().splitlines()[-1]
+        return LabFinding("compile_error", reason, shown=(f"compile error: {reason}",))
     line = int(match["line"])
     shown = with_line(f"compile error, line {line}: {match['said']}", text, line)
     return LabFinding("compile_error", match["said"], line, shown=shown)

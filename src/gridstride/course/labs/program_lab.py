@@ -155,8 +155,8 @@ class ProgramLab:
         """What is wrong in one run; the first thing only, as the rest mostly follows from it."""
         trial = self._trials.drawn(run)
         if run.checks:
-            made = self._trials.outcome(trial, tells_calls=True).ended.activity
-            for failed_run in failing(run, made, self._trials.draw):
+            activity = self._trials.outcome(trial, tells_calls=True).ended.activity
+            for failed_run in failing(run, activity, self._trials.draw):
                 other = replace(trial, run=failed_run)
                 if findings := tuple(self._first_finding(other, self._trials.outcome(other), text)):
                     yield from findings

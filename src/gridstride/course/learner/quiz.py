@@ -98,11 +98,11 @@ Answers = Mapping[tuple[int, str], Sequence[tuple[datetime, bool]]]
 
 def returning(days: Iterable[Day], answers: Answers, now: datetime, *, but: int) -> list[tuple[Day, Question]]:
     """The questions that are due, longest due first, but those of day `but`: its quiz asks them anyway."""
-    found: list[tuple[datetime, Day, Question]] = []
+    returning_questions: list[tuple[datetime, Day, Question]] = []
     for day in days:
         for question in day.questions if day.number != but else ():
             back = due(answers.get((day.number, question.id), ()))
             if back is not None and back <= now:
-                found.append((back, day, question))
-    found.sort(key=lambda item: (item[0], item[1].number, item[2].id))
-    return [(day, question) for _, day, question in found]
+                returning_questions.append((back, day, question))
+    returning_questions.sort(key=lambda item: (item[0], item[1].number, item[2].id))
+    return [(day, question) for _, day, question in returning_questions]

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 MOST_BLOCKS = 16  # with the kernel's consent, on chips that have clusters; 8 without
 
 
-def check_cluster(asked: Dim3 | None, grid: Dim3, name: str, kernel: DeviceKernel, device: Device) -> None:
+def check_cluster(requested: Dim3 | None, grid: Dim3, name: str, kernel: DeviceKernel, device: Device) -> None:
     """Refuse clusters that this kernel cannot have, or the chip, or that do not divide the grid."""
     required: Dim3 | None = getattr(kernel, "required_cluster", None)
-    if required is not None and asked is not None and asked != required:
+    if required is not None and requested is not None and requested != required:
         raise LaunchError(
-            f"{name}: cluster {_times(asked)} was asked for, but the kernel was compiled for clusters of "
+            f"{name}: cluster {_times(requested)} was asked for, but the kernel was compiled for clusters of "
             f"{_times(required)} (its __cluster_dims__)"
         )
-    cluster = asked or required
+    cluster = requested or required
     if cluster is None:
         if getattr(kernel, "needs_cluster", False):
             raise LaunchError(

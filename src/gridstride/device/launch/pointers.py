@@ -88,12 +88,12 @@ def _allowed(spelled: str, dtype: str | None) -> frozenset[str] | None:
     return frozenset({dtype}).union(bits, *(also for name, also in paired.items() if name in spelled))
 
 
-def _wrong_dtype(where: str, spelled: str, given: str, dtype: str | None) -> LaunchError:
+def _wrong_dtype(where: str, spelled: str, actual: str, dtype: str | None) -> LaunchError:
     """With the way out: NumPy's arrays of numbers with a point are float64 unless told otherwise."""
     library = "torch" if dtype == "bfloat16" else "np"
     convert = ".to(torch.bfloat16)" if library == "torch" else f".astype(np.{dtype})"
     return LaunchError(
-        f"{where} is {spelled}, an array of {given} was given: make it with dtype={library}.{dtype}, or pass "
+        f"{where} is {spelled}, an array of {actual} was given: make it with dtype={library}.{dtype}, or pass "
         f"a{convert} and keep that: it is what the kernel reads and writes"
     )
 

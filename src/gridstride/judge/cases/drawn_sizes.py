@@ -11,10 +11,10 @@ from gridstride.judge.problem import Problem
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
 
 
-def among(draw: random.Random, problem: Problem, given: Mapping[str, int]) -> dict[str, int]:
+def among(draw: random.Random, problem: Problem, chosen: Mapping[str, int]) -> dict[str, int]:
     """These sizes, and others of middling size: odd ones, and such as vectors or whole warps fit."""
     sizes = {
-        name: given[name] if name in given else middling(draw, limit) for name, limit in free_sizes(problem).items()
+        name: chosen[name] if name in chosen else middling(draw, limit) for name, limit in free_sizes(problem).items()
     }
     return strided(draw, problem, sizes)
 

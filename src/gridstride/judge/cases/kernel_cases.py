@@ -119,10 +119,10 @@ def _at_branch(draw: random.Random, problem: Problem, branch: Branch | Combinati
     usual = free_sizes(problem)
 
     def case(kind: str, residue: int | None = None, offsets: Mapping[str, int] = {}) -> Case:
-        given = branch.drawn(draw, residue)
-        far = any(size > usual[name] for name, size in given.items())
-        sizes = alone(draw, problem, given) if far else among(draw, problem, given)
-        return Case(sizes, kind, 0, offsets=offsets, once=max(given.values()) > ONCE)
+        drawn = branch.drawn(draw, residue)
+        far = any(size > usual[name] for name, size in drawn.items())
+        sizes = alone(draw, problem, drawn) if far else among(draw, problem, drawn)
+        return Case(sizes, kind, 0, offsets=offsets, once=max(drawn.values()) > ONCE)
 
     for kind in kinds(problem):
         yield case(kind)

@@ -66,20 +66,20 @@ def path_cases(problem: Problem, cases: Sequence[Case], paths: Sequence[KernelPa
     work = {number: max(problem.work(cases[number].sizes)) for number in known}
     left = _LEAST_WORK + sum(work.values()) // _SHARE
     most = max(_LEAST_CASES, len(cases) // _SHARE)
-    made: dict[tuple[int, int], Case] = {}
+    tried: dict[tuple[int, int], Case] = {}
     variations = [*_variations(problem)]
     for way in _ways([paths[number].outcomes for number in known]):
         members = sorted((known[index] for index in way), key=work.__getitem__)
         covered = frozenset(members)
         for which, variation in enumerate(variations):
             base = members[0]
-            if len(made) >= most or any((member, which) in made for member in members):
+            if len(tried) >= most or any((member, which) in tried for member in members):
                 continue
             if work[base] <= left and not _was_tried(cases, known, covered, variation):
                 left -= work[base]
                 other = variation.apply(replace(cases[base], again=False, fresh=False))
-                made[base, which] = replace(other, seed=draw.randrange(2**31), hidden=True)
-    return tuple(made.values())
+                tried[base, which] = replace(other, seed=draw.randrange(2**31), hidden=True)
+    return tuple(tried.values())
 
 
 def _ways(outcomes: Sequence[bytes]) -> Iterator[Array]:

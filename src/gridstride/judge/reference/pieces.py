@@ -175,8 +175,8 @@ def _along(problem: Problem, parameter: Parameter, part: slice) -> tuple[slice, 
 
 def _put_together(pieces: Iterable[Mapping[str, Piece]]) -> dict[str, Answer]:
     by_name: dict[str, list[Piece]] = {}
-    for each in pieces:
-        for name, piece in each.items():
+    for part in pieces:
+        for name, piece in part.items():
             by_name.setdefault(name, []).append(piece)
     return {name: Answer(tuple(parts)) for name, parts in by_name.items()}
 

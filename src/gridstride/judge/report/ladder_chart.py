@@ -45,8 +45,8 @@ class Column:
 
 def ladder_chart(names: Sequence[str], failed: Sequence[bool], columns: Sequence[Column], width: int = WIDE) -> Markup:
     """The picture; every column has a scale of its own, from 0 to its largest value. Narrow: one below the other."""
-    told = f"Bars for each rung: {', '.join(column.name for column in columns)}. "
-    label = f"{told}The figures are in the table of counters."
+    title = f"Bars for each rung: {', '.join(column.name for column in columns)}. "
+    label = f"{title}The figures are in the table of counters."
     if width != WIDE:
         return _stacked(names, failed, columns, width, label)
     height = _HEAD + _ROW * len(names) + 6

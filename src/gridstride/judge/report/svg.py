@@ -17,9 +17,11 @@ _GROWN = 1.25  # a narrow picture may grow by so much, on what is no phone and n
 
 def tag(name: str, *children: object, **attributes: object) -> Markup:
     """An element; `class_` is class, `stroke_width` is stroke-width, and numbers are cut to a tenth of a pixel."""
-    given = (f' {key.rstrip("_").replace("_", "-")}="{escape(_cut(value))}"' for key, value in attributes.items())
+    attribute_text = (
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_cut(value))}"' for key, value in attributes.items()
+    )
     inside = Markup("").join(escape(child) for child in children)
-    return Markup(f"<{name}{''.join(given)}>{inside}</{name}>")  # every part is escaped
+    return Markup(f"<{name}{''.join(attribute_text)}>{inside}</{name}>")  # every part is escaped
 
 
 def drawing(width: float, height: float, label: str, *children: object) -> Markup:

@@ -43,8 +43,8 @@ def wrong_result(
     guesses = [untouched and f"{untouched}: does the kernel ever store its result?", _hint(subject, one.case, pattern)]
     guesses = [_KEPT] if kept else [pattern.mistake, *guesses]
     parts = [pattern.text, *guesses, to_blame.text if to_blame else ""]
-    said = " ".join(part if part[-1] in ".?" else f"{part}." for part in parts if part).removesuffix(".")
-    message = f"{name}: {said} (launched with {shape}; {one.case})"
+    sentence = " ".join(part if part[-1] in ".?" else f"{part}." for part in parts if part).removesuffix(".")
+    message = f"{name}: {sentence} (launched with {shape}; {one.case})"
     line, location = (to_blame.line, to_blame.place) if to_blame else (None, None)
     return Finding("wrong_result", message, line, location, pattern=pattern.name)
 

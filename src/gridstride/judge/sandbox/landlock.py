@@ -84,8 +84,8 @@ def _no_new_privileges() -> None:
 
 def _system_call(number: int, *arguments: int | bytes | None) -> int:
     library = ctypes.CDLL(None, use_errno=True)
-    given = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
-    result: int = library.syscall(ctypes.c_long(number), *given)
+    packed = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result: int = library.syscall(ctypes.c_long(number), *packed)
     return result
 
 

@@ -75,23 +75,28 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
 
 
 def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signature) -> Compiled:
-    said = reply.words
-    if "refused" in said:
-        finding = {"kind": "compile_error", "message": said["refused"], "line": said.get("line"), "thread": None}
+    reply_words = reply.words
+    if "refused" in reply_words:
+        finding = {
+            "kind": "compile_error",
+            "message": reply_words["refused"],
+            "line": reply_words.get("line"),
+            "thread": None,
+        }
         raise RefusedError(*records.findings_of([finding]))
-    if len(reply.buffers) != 1 or not isinstance(said.get("entry"), str):
+    if len(reply.buffers) != 1 or not isinstance(reply_words.get("entry"), str):
         raise checked_words.MalformedError("no PTX and no entry")
     names = [p.name for p in signature.parameters]
-    order, launch = _matched(said, file, launch, names)
+    order, launch = _matched(reply_words, file, launch, names)
     if file.language == "triton":
-        threads = checked_words.whole(said.get("threads"), 1, _MOST_THREADS)
+        threads = checked_words.whole(reply_words.get("threads"), 1, _MOST_THREADS)
         launch = replace(
-            launch, block=(str(threads),), shared=str(checked_words.whole(said.get("shared"), 0, _MOST_SHARED))
+            launch, block=(str(threads),), shared=str(checked_words.whole(reply_words.get("shared"), 0, _MOST_SHARED))
         )
-    words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": checked_words.text(said["entry"], 1000),
-             "hidden": checked_words.whole(said.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
+    words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": checked_words.text(reply_words["entry"], 1000),
+             "hidden": checked_words.whole(reply_words.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
              "filename": file.kernel.filename, "language": file.language}  # fmt: skip
-    return Compiled(words, launch, records.notes_of(said.get("notes")))
+    return Compiled(words, launch, records.notes_of(reply_words.get("notes")))
 
 
 @checked_words.strict

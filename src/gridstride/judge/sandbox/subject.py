@@ -133,10 +133,10 @@ class Sandbox:
             raise CannotJudge(checked_words.text(reply.words["unable"]))
         if "error" in reply.words:
             self.close()
-            said = checked_words.text(reply.words["error"])
-            if said == "out of memory" and cramped(self.limits):
-                raise CannotJudge(worker.blamed_on_limit(f"{doing} failed: {said}"))
-            raise StoppedError("memory" if said == "out of memory" else "broken", f"{doing} failed: {said}")
+            error_text = checked_words.text(reply.words["error"])
+            if error_text == "out of memory" and cramped(self.limits):
+                raise CannotJudge(worker.blamed_on_limit(f"{doing} failed: {error_text}"))
+            raise StoppedError("memory" if error_text == "out of memory" else "broken", f"{doing} failed: {error_text}")
         return reply
 
 
@@ -267,17 +267,17 @@ def _results(reply: Message, signature: Signature, case: Case, inputs: Values, m
         raise checked_words.MalformedError(f"{runs} runs in {len(reply.buffers)} arrays")
     if not reply.words["findings"] and runs != most:
         raise checked_words.MalformedError(f"{runs} of {most} runs")
-    made: list[Results] = []
+    results_of_runs: list[Results] = []
     arrays = iter(reply.buffers)
     for _ in range(runs):
-        made.append({})
+        results_of_runs.append({})
         for parameter in outputs:
             shape, dtype = signature.shape(parameter, case.sizes), np.dtype(parameter.dtype)
             data = next(arrays)
             if len(data) != prod(shape) * dtype.itemsize:
                 raise checked_words.MalformedError(f"{len(data)} bytes for {parameter.name}")
-            made[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)
-    return tuple(made)
+            results_of_runs[-1][parameter.name] = np.frombuffer(data, dtype).reshape(shape)
+    return tuple(results_of_runs)
 
 
 def _finding(stopped: StoppedError) -> Finding:

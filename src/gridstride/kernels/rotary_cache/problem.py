@@ -50,9 +50,9 @@ def magnitude(v: Values) -> dict[str, Array]:
 
 def arrange(v: Values) -> dict[str, Any]:
     """Positions within the tables, slots all different and within the cache."""
-    places = v["keys"].shape[0] * v["block_size"]
+    slot_count = v["keys"].shape[0] * v["block_size"]
     order = np.argsort(v["slots"], kind="stable")
-    slots = np.random.default_rng(len(order)).permutation(places)[: len(order)][order]
+    slots = np.random.default_rng(len(order)).permutation(slot_count)[: len(order)][order]
     eps = EPSILONS[int(abs(v["eps"]) * 1e4) % len(EPSILONS)]
     return {"eps": eps, "positions": v["positions"] % v["cosine"].shape[0], "slots": slots.astype(np.int64)}
 
@@ -75,8 +75,8 @@ def large_heads(v: Values, draw: Generator) -> dict[str, Any]:
 
 def ends(v: Values, draw: Generator) -> dict[str, Any]:
     """Positions at both ends of the tables, slots at both ends of the cache."""
-    places = v["keys"].shape[0] * v["keys"].shape[2]
-    slots = [slot for i in range(places) for slot in (i, places - 1 - i)][: len(v["slots"])]
+    slot_count = v["keys"].shape[0] * v["keys"].shape[2]
+    slots = [slot for i in range(slot_count) for slot in (i, slot_count - 1 - i)][: len(v["slots"])]
     return {"positions": draw.choice([0, len(v["cosine"]) - 1], len(slots)), "slots": np.array(slots)}
 
 

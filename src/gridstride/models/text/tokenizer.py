@@ -136,8 +136,8 @@ def _eos(folder: Path, tokenizer: Tokenizer) -> frozenset[int]:
     ids: set[int] = set()
     for name in ("generation_config.json", "config.json"):
         path = folder / name
-        if path.exists() and (found := _ids(Fields(read_object(path), str(path)))):
-            ids |= found
+        if path.exists() and (eos_ids := _ids(Fields(read_object(path), str(path)))):
+            ids |= eos_ids
             break
     token = special_tokens(folder).get("eos_token")
     own = None if token is None else tokenizer.id(token)

@@ -24,22 +24,22 @@ def synchronisations(view: View) -> Iterator[ProfileFinding]:
     # A copy from memory that is not pinned waits too, and is told so by itself.
     copied = {span.operator for span in view.trace.copies if "Pageable" in span.name and "HtoD" in span.name}
     asked_for = [span for span in view.inside(waits(view.trace)) if span.operator not in copied]
-    found = [span for span in asked_for if _operator(view, span) is not None]
-    lost = sum(idle_after(span, view.gaps.times) for span in found)
-    if not found:
+    syncs = [span for span in asked_for if _operator(view, span) is not None]
+    lost = sum(idle_after(span, view.gaps.times) for span in syncs)
+    if not syncs:
         return
-    counts = Counter(_operator(view, span) or "" for span in found)
+    counts = Counter(_operator(view, span) or "" for span in syncs)
     causes = ", ".join(f"{spoken(name)} {count:,} times" for name, count in counts.most_common(3))
-    steps = f", {len(found) / view.steps.count:.1f} times in each step" if view.steps.count else ""
+    steps = f", {len(syncs) / view.steps.count:.1f} times in each step" if view.steps.count else ""
     yield ProfileFinding(
         "synchronisation",
-        f"the host waits for the GPU {many(len(found), 'time')}, and the GPU then idles {percent(view.share(lost))} of "
+        f"the host waits for the GPU {many(len(syncs), 'time')}, and the GPU then idles {percent(view.share(lost))} of "
         "the time",
-        (f"{causes}{steps}", f"{milliseconds(lost / len(found))} idle after each wait until the next kernel begins"),
+        (f"{causes}{steps}", f"{milliseconds(lost / len(syncs))} idle after each wait until the next kernel begins"),
         "keep values on the GPU: add losses up as tensors and read them every hundredth step; avoid .item(), .cpu(), "
         "print and `if tensor:` in the loop",
         view.share(lost),
-        view.line(found),
+        view.line(syncs),
     )
 
 

@@ -74,7 +74,7 @@ class LateWork:
         """What comes before a stream's next work."""
         stream = self._stream(number)
         if number < _DEFAULTS and number % 2:
-            every = [each for each in self._streams.values() if each.device == stream.device and not each.apart]
+            every = [other for other in self._streams.values() if other.device == stream.device and not other.apart]
         else:
             every = [stream] if stream.apart else [stream, self._stream(2 * stream.device + 1)]
         return [stream.last for stream in every if stream.last is not None]

@@ -70,7 +70,7 @@ class Pool:
         """Gives whole chunks back to the device until no more than `keep` bytes are held, or none is free."""
         for chunk in reversed(self.chunks.copy()):
             if self.reserved > keep and len(chunk) == 1 and chunk[0].free:
-                self.chunks = [each for each in self.chunks if each is not chunk]
+                self.chunks = [kept_chunk for kept_chunk in self.chunks if kept_chunk is not chunk]
                 self.reserved -= chunk[0].bytes
 
 

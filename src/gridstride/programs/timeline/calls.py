@@ -197,9 +197,9 @@ class TimelineCalls:
         with self._lock:
             self.timeline.follow(stream, event)
 
-    def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
+    def pool_memory(self, stream: int, address: int, nbytes: int, memory: int) -> None:
         with self._lock:
-            self.timeline.pool_memory(stream, Touch(address, address + nbytes, True), allocated=bool(given))
+            self.timeline.pool_memory(stream, Touch(address, address + nbytes, True), allocated=bool(memory))
 
     def wait(self, what: int, number: int) -> None:
         """The host waits."""

@@ -64,7 +64,7 @@ class _Task:
     demand: Mapping[str, float] = field(default_factory=dict)
     touches: Sequence[Touch] = ()
     ways: Sequence[Way] = ()
-    crossing: Mapping[tuple[int, int], int] = _NOTHING
+    crossing: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
 
 class Timeline:

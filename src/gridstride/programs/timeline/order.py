@@ -41,8 +41,8 @@ class Order:
     def add(self, operation: Operation, before: Iterable[Operation]) -> None:
         """One operation more, behind those before it and all that the host has waited for."""
         after = dict(self._host)
-        for each in before:
-            _join(after, each)
+        for earlier in before:
+            _join(after, earlier)
         self._given[operation.stream] = after[operation.stream] = self._given.get(operation.stream, 0) + 1
         operation.after = after
         if not operation.touches:

@@ -90,12 +90,12 @@ class Schedule:
 
     def add(self, operation: Operation, after: Iterable[Operation]) -> None:
         """One operation more, which begins when those before it have ended."""
-        for each in after:
-            if each.start_us == inf:
-                each.followers.append(operation)
+        for earlier in after:
+            if earlier.start_us == inf:
+                earlier.followers.append(operation)
                 operation.awaited += 1
             else:
-                operation.given_us = max(operation.given_us, each.end_us)
+                operation.given_us = max(operation.given_us, earlier.end_us)
         if not operation.awaited:
             self._ready.append(operation)
 

@@ -39,7 +39,7 @@ class Format:
     @property
     def marks(self) -> frozenset[str]:
         glue = (self.first, self.between, self.last, self.head, self.middle, self.tail)
-        return frozenset({self.opening, *(mark for each in glue for mark in each[1::2])})
+        return frozenset({self.opening, *(mark for name in glue for mark in name[1::2])})
 
     def new_id(self) -> str:
         """Of a call that was made now."""

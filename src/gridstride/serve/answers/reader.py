@@ -66,8 +66,8 @@ class Reader:
         """What is certain now. `last`: no more text comes."""
         self._text += text
         events: list[Event] = []
-        while (found := self._read(last)) is not None:
-            events += found
+        while (new_events := self._read(last)) is not None:
+            events += new_events
         return events
 
     # Each state takes from the text what it can and names the next one; None: it waits for more.

@@ -33,15 +33,15 @@ class Remote:
     def __init__(self, url: str, *, model: str | None = None, key: str | None = None) -> None:
         base = url.rstrip("/").removesuffix("/v1")
         try:
-            given = httpx.URL(base)
+            parsed = httpx.URL(base)
         except httpx.InvalidURL as error:
             raise RemoteError(f"{url!r} is no address: {error}") from error
-        if given.scheme not in ("http", "https") or not given.host:
+        if parsed.scheme not in ("http", "https") or not parsed.host:
             raise RemoteError(f"{url!r} is no address of a server: http://127.0.0.1:8000, say")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         times = httpx.Timeout(_SILENCE, connect=_CONNECT)
         self._url = base
-        beyond = given.host not in _LOOPBACK  # a proxy of the environment's leads elsewhere
+        beyond = parsed.host not in _LOOPBACK  # a proxy of the environment's leads elsewhere
         self._http = httpx.Client(base_url=base, headers=headers, timeout=times, trust_env=beyond)
         self.model = self._model(model)
 

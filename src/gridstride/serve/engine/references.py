@@ -44,5 +44,5 @@ def _next(schema: Any, reference: str) -> str | None:
             target = target[key]
         else:
             return None
-    found = target.get("$ref") if isinstance(target, Mapping) else None
-    return found if isinstance(found, str) else None
+    pointer = target.get("$ref") if isinstance(target, Mapping) else None
+    return pointer if isinstance(pointer, str) else None

@@ -24,8 +24,8 @@ class BlockTables:
         self._table[row, : len(blocks)] = blocks
         return row
 
-    def put(self, row: int, place: int, block: int) -> None:
-        self._table[row, place] = block
+    def put(self, row: int, index: int, block: int) -> None:
+        self._table[row, index] = block
 
     def close(self, row: int, rows: int) -> None:
         self._table[row, :rows] = 0

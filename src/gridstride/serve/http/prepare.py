@@ -73,8 +73,8 @@ class Prepare:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _chat(self, request: Conversation, tools: Sequence[Tool] | None) -> Prompt:
-        given: dict[str, Any] = request.chat_template_kwargs or {}
-        values = {name: value for name, value in given.items() if name not in _TAKEN}
+        chosen: dict[str, Any] = request.chat_template_kwargs or {}
+        values = {name: value for name, value in chosen.items() if name not in _TAKEN}
         if getattr(request, "reasoning_effort", None) == "none":
             values.setdefault("enable_thinking", False)
         try:

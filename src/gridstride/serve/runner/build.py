@@ -52,7 +52,7 @@ def runner(
         raise ModelError("--adapter goes with one process: leave --tensor-parallel-size out, or merge the adapter")
     if draft is not None and tensor_parallel > 1:
         raise ModelError("--draft-model goes with one process: leave --tensor-parallel-size out, or --speculate ngram")
-    updates = [adapter.read(each, Path(model)) for each in adapters]  # known to fit before the model takes memory
+    updates = [adapter.read(path, Path(model)) for path in adapters]  # known to fit before the model takes memory
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if draft is not None and where.type != "cpu":
         raise ModelError(f"--draft-model is not tried on {where} yet: --device cpu, or --speculate ngram")

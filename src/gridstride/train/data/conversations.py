@@ -90,8 +90,8 @@ class Template:
         return self._tokenizer.encode(render(self._tokenizer, messages, chat_template=self._template), special=False)
 
     def _example(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> Example:
-        ids, places = self._tokenizer.encode_with_places(text)
-        starts = np.array([start for start, _ in places])
+        ids, offsets = self._tokenizer.encode_with_places(text)
+        starts = np.array([start for start, _ in offsets])
         answer = np.zeros(len(ids), dtype=bool)
         for first, after in spans:
             answer |= (starts >= first) & (starts < after)
@@ -170,8 +170,8 @@ def _files(source: str) -> Iterator[Path]:
 
 def _digest(examples: Sequence[Example | Pair]) -> bytes:
     hash_ = blake2b(digest_size=16)
-    for each in examples:
-        for example in (each,) if isinstance(each, Example) else (each.chosen, each.rejected):
+    for item in examples:
+        for example in (item,) if isinstance(item, Example) else (item.chosen, item.rejected):
             hash_.update(len(example.tokens).to_bytes(8, "little"))
             hash_.update(example.tokens.tobytes() + example.answer.tobytes())
     return hash_.digest()

@@ -34,10 +34,10 @@ def draw(counts: list[list[int]], predicted: torch.Tensor, part: Part, file: Pat
             if count:
                 axes.text(column, row, count, ha="center", va="center", color="white" if row == column else "black")
     wrong = (predicted != part.labels).nonzero().flatten().tolist()
-    for place, number in zip(halves[1].subplots(3, 4).flat, wrong + [None] * 12, strict=False):
-        place.axis("off")
+    for panel, number in zip(halves[1].subplots(3, 4).flat, wrong + [None] * 12, strict=False):
+        panel.axis("off")
         if number is not None:
-            place.imshow(part.images[number].cpu(), cmap="gray_r")
-            place.set_title(f"{int(part.labels[number])} as {int(predicted[number])}", fontsize=9)
+            panel.imshow(part.images[number].cpu(), cmap="gray_r")
+            panel.set_title(f"{int(part.labels[number])} as {int(predicted[number])}", fontsize=9)
     figure.savefig(file, dpi=120)
     return True

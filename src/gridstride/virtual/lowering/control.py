@@ -125,11 +125,11 @@ class Flow:
         guard = cx.guard()
         assert guard is not None
         cx.registers.flush(self._live_after(index))
-        taken, other = successors
+        jump, other = successors
         if not guard.wide:
             yes, no = b.new_label("yes"), b.new_label("no")
             b.branch(guard, yes, no)
-            for label, target in ((yes, taken), (no, other)):
+            for label, target in ((yes, jump), (no, other)):
                 b.terminated = True
                 b.start(label)
                 self.pending.uniform(index, (target,))
@@ -138,9 +138,9 @@ class Flow:
         mask = b.op("and", here, cx.mask_of(guard))
         rest = b.op("xor", here, mask)
         cx.program.observer.branch(cx, mask, rest)
-        self.pending.add(taken, mask, index)
+        self.pending.add(jump, mask, index)
         self.pending.add(other, rest, index)
-        self.pending.next(index, {taken, other})
+        self.pending.next(index, {jump, other})
 
     def _indexed(self, index: int, last: Instruction) -> None:
         cx, b = self.cx, self.b

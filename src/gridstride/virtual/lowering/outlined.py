@@ -109,11 +109,11 @@ def _define(cx: Lowering, shared: AccessForm, name: str) -> None:
     """The function: a check, and behind it the fast way or the careful one."""
     ir, access, careful = cx.program.ir, shared.access, f"careful_{name}"
     parameters = [*shared.parameters, *shared.bounds]
-    with ir.function(shared.result, name, *parameters, internal=True) as (b, (*taken, bound)):
+    with ir.function(shared.result, name, *parameters, internal=True) as (b, (*arguments, bound)):
         fields = {}
         if access.space == "shared":
-            fields, bound = {"shared": bound}, taken.pop()
-        mask, form, values = _received(shared, taken)
+            fields, bound = {"shared": bound}, arguments.pop()
+        mask, form, values = _received(shared, arguments)
         with cx.within(b, None if shared.always else mask, fields):
             groups = layout.groups_of(cx, form)
             ok = layout.checks(cx, groups, access, bound)
@@ -125,9 +125,9 @@ def _define(cx: Lowering, shared: AccessForm, name: str) -> None:
             _fast(cx, shared, groups, values)
         b.start(slow)
         through = shared.through_memory
-        result = b.call("void" if through else shared.result, careful, *taken)
+        result = b.call("void" if through else shared.result, careful, *arguments)
         if through:
-            _give(b, shared, _buffered(b, access, taken[-1]))
+            _give(b, shared, _buffered(b, access, arguments[-1]))
         else:
             b.ret(result if result.name else None)
     _define_careful(cx, shared, careful)

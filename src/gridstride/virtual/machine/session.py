@@ -170,9 +170,9 @@ class Session:
         if self.demand.cluster:
             self._team_shadow(index, units)
 
-    def _team_shadow(self, index: int, each: int) -> None:
+    def _team_shadow(self, index: int, count: int) -> None:
         """The same between the blocks of clusters, one for each cluster that the worker holds."""
-        demand, units = self.demand, each * self.demand.cluster
+        demand, units = self.demand, count * self.demand.cluster
         stride = -(-(CLUSTER_RACE.size + 4 * len(CLUSTER_PLANES) * units) // 64) * 64
         groups = demand.slots // demand.cluster
         memory = np.zeros(stride * groups + 64, np.uint8)
@@ -181,7 +181,7 @@ class Session:
         skip = base - memory.ctypes.data
         for group in range(groups):
             head = memory[skip + stride * group :][: CLUSTER_RACE.size].view(CLUSTER_RACE.dtype())
-            head["units"], head["units_per_block"], head["shift"] = units, each, demand.race_shift
+            head["units"], head["units_per_block"], head["shift"] = units, count, demand.race_shift
         self.workers[index]["team_race"], self.workers[index]["team_race_stride"] = base, stride
 
     def watch(self, touched: Touched, l1_lines: int) -> None:

@@ -195,13 +195,13 @@ def _targets(text: str) -> tuple[tuple[frozenset[str], str], ...]:
 
 def collected(tables: Sequence[str]) -> Mapping[str, Opcode]:
     """All rows by opcode; ImportError for one that stands in two."""
-    found: dict[str, Opcode] = {}
+    rows: dict[str, Opcode] = {}
     for table in tables:
         for opcode in opcodes(table):
-            if opcode.name in found:
+            if opcode.name in rows:
                 raise ImportError(f"{opcode.name} has two rows in the instruction set")
-            found[opcode.name] = opcode
-    return found
+            rows[opcode.name] = opcode
+    return rows
 
 
 ISA: Mapping[str, Opcode] = collected([isa_arithmetic.ROWS, isa_memory.ROWS, isa_warps.ROWS])

@@ -106,11 +106,11 @@ class _Answer:
             yield from self._items.close(_status(piece))
 
     def _numbered(self, events: Iterable[Item]) -> list[Item]:
-        found = []
+        numbered = []
         for event in events:
             self._number += 1
-            found.append({**event, "sequence_number": self._number})
-        return found
+            numbered.append({**event, "sequence_number": self._number})
+        return numbered
 
     def _response(self, status: str, generation: Generation | None = None) -> Item:
         body = self._body

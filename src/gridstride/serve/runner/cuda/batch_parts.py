@@ -101,7 +101,7 @@ def joined(results: list[tuple[Sampled, Part]]) -> Sampled:
     readings: dict[int, Reading] = {}
     for sampled, part in results:
         tokens[part.draws] = sampled.tokens
-        for i, given in zip(part.draws.tolist(), sampled.logprobs, strict=True):
-            logprobs[i] = given
+        for i, row_logprobs in zip(part.draws.tolist(), sampled.logprobs, strict=True):
+            logprobs[i] = row_logprobs
         readings.update(zip(part.reads.tolist(), sampled.readings, strict=True))
     return Sampled(tokens, tuple(logprobs), tuple(readings[i] for i in sorted(readings)))

@@ -58,8 +58,8 @@ class Queued:
         logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * len(self.draws)
         if self.logits is not None:
             sampled = sample(self.logits, [self.draws[i] for i in self.special])
-            for i, drawn, given in zip(self.special, sampled.tokens, sampled.logprobs, strict=True):
-                tokens[i], logprobs[i] = drawn, given
+            for i, drawn, row_logprobs in zip(self.special, sampled.tokens, sampled.logprobs, strict=True):
+                tokens[i], logprobs[i] = drawn, row_logprobs
         return Sampled(tokens, tuple(logprobs), self.readings)
 
 

@@ -40,7 +40,7 @@ def _of_rows(logprobs: Tensor, targets: Tensor, top: int) -> Iterator[TokenLogpr
     """Of rows [R, vocabulary] and the tokens that followed [R]."""
     own = logprobs.gather(-1, targets[:, None])
     ranks = (logprobs > own).sum(dim=-1) + 1
-    values, places = logprobs.topk(top)
-    columns = (own[:, 0], values, places, ranks)
+    values, ids = logprobs.topk(top)
+    columns = (own[:, 0], values, ids, ranks)
     for mine, best, tokens, rank in zip(*(column.tolist() for column in columns), strict=True):
         yield TokenLogprobs(mine, tuple(zip(tokens, best, strict=True)), rank)

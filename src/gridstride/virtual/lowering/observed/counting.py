@@ -102,8 +102,8 @@ class Counting(Observer):
                 products[(*location, tensor_type(ins))] += operations
         copying = Counter(
             cx.program.source.in_own_file(ins.loc) or (None, None)
-            for place, ins in enumerate(cx.code.blocks[index])
-            if place in self.overlapped[index] and written(ins)
+            for position, ins in enumerate(cx.code.blocks[index])
+            if position in self.overlapped[index] and written(ins)
         )
         again = index in cx.code.successors[index]
         self.blocks.append(

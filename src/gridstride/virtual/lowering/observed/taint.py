@@ -143,8 +143,8 @@ class Taint:
                 rule = taint_lanes.transposed if ins.opcode == "movmatrix" else taint_lanes.group
                 mask = rule(cx, ins, lambda operand: self.mask(cx, operand))
             case Meaning.PRODUCT if "load" not in ins.modifiers:
-                each = taint_lanes.product(cx, ins, lambda operand: self.mask(cx, operand))
-                masks = dict(zip(cx.code.writes(ins), each, strict=True))
+                column_masks = taint_lanes.product(cx, ins, lambda operand: self.mask(cx, operand))
+                masks = dict(zip(cx.code.writes(ins), column_masks, strict=True))
                 return [masks[name] for name in written]
             case _:
                 mask = None

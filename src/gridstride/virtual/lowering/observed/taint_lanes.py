@@ -151,15 +151,15 @@ def _columns(cx: Lowering, mask: Value | None) -> list[Value | None]:
     if spread is None:
         return [None, None]
     b = cx.b
-    found = []
+    group_masks = []
     for odd in (0, 1):
         lanes = [vector for g in range(odd, 8, 2) for vector in [(g, 0x11111111 << g // 2)]]
         masks = [
             everywhere(cx, b.compare("ne", b.op("and", spread, constant("i32", 1 << 4 * g)), NONE)) for g, _ in lanes
         ]
         chosen = [b.op("and", one, constant("i32", to)) for one, (_, to) in zip(masks, lanes, strict=True)]
-        found.append(either(cx, chosen))
-    return found
+        group_masks.append(either(cx, chosen))
+    return group_masks
 
 
 def _group_product(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> list[Value | None]:

@@ -197,9 +197,9 @@ class BodyReader:
         """A label stands for code, a target list or a prototype: each must be used as what it is."""
         body = self.body
         code = {statement.name for statement in body.statements if isinstance(statement, Label)}
-        for key, place, at in self._listed:
-            if body.branch_targets[key][place] not in code:
-                raise self._wrong_label(body.branch_targets[key][place], "an instruction", at)
+        for key, position, at in self._listed:
+            if body.branch_targets[key][position] not in code:
+                raise self._wrong_label(body.branch_targets[key][position], "an instruction", at)
         for index, at in self._uses:
             statement = body.statements[index]
             assert isinstance(statement, Instruction)

@@ -118,8 +118,8 @@ def _copy(m: IrModule) -> None:
                 b.call("void", "gs_move", pointer, data, bytes_, size)
 
 
-def _fill(b: Builder, entry: Record, lane: Value, place: Value, data: Value, bytes_: Value) -> None:
-    for name, pointer in (("target", place), ("source", data)):
+def _fill(b: Builder, entry: Record, lane: Value, begin: Value, data: Value, bytes_: Value) -> None:
+    for name, pointer in (("target", begin), ("source", data)):
         b.store(b.define("i64", f"ptrtoint {pointer!r} to i64"), row(b, entry.field(name), lane, 8))
     b.store(bytes_, row(b, entry.field("bytes"), lane, 4))
 

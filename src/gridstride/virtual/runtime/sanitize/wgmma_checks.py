@@ -62,8 +62,8 @@ def _sane(m: IrModule) -> None:
         for number, problem in wrong.items():
             with b.if_(problem):
                 what = (matrix << 8) | number
-                place = b.resize(d.start, "i64") << 32
-                address = place | b.resize(what | (d.width << 16), "i64")
+                start = b.resize(d.start, "i64") << 32
+                address = start | b.resize(what | (d.width << 16), "i64")
                 report(b, warp, "wgmma_descriptor", site, site, address=address)
 
 

@@ -45,9 +45,9 @@ def emit_coordinates(m: IrModule) -> None:
             b.store(_normalized(b, coordinate, mode, long, smooth), pointer)
         with b.if_(~normalized):
             b.store(_texels(b, coordinate, smooth), pointer)
-        found = b.load("i64", pointer)
-        texel = b.select(smooth, b.op("ashr", found, i64(8)), found)
-        weight = b.select(smooth, b.resize(found, "i32") & 255, i32(0))
+        fixed = b.load("i64", pointer)
+        texel = b.select(smooth, b.op("ashr", fixed, i64(8)), fixed)
+        weight = b.select(smooth, b.resize(fixed, "i32") & 255, i32(0))
         first = b.resize(texel, "i32")
         b.ret(_addressed(b, mode, first, first + 1, size, weight))
 

@@ -134,10 +134,10 @@ def _check_shape(
     """Dimensions, layers and cube must be the texture's; whole coordinates in one dimension are for linear memory."""
     shape = object_.shape
     is_linear = (form & (INTEGER | SHAPE)) == (INTEGER | 1)
-    wanted = (form & SHAPE) | b.select(is_linear, i32(LINEAR), i32(0))
-    with b.if_(wanted != shape):
+    expected = (form & SHAPE) | b.select(is_linear, i32(LINEAR), i32(0))
+    with b.if_(expected != shape):
         slot = b.resize(handle, "i32") & (OBJECT_SLOTS - 1)
-        object_fault(b, "geometry", *who, kind, slot, handle, wanted)
+        object_fault(b, "geometry", *who, kind, slot, handle, expected)
 
 
 def _warp(m: IrModule) -> None:

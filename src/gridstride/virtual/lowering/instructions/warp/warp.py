@@ -89,18 +89,18 @@ def _equal_lanes(cx: Lowering, value: Value) -> Value:
     """For each executing lane, the executing lanes with the same value."""
     b = cx.b
     active = cx.active()
-    left, found = b.alloca("i32"), b.alloca(wide("i32"), align=64)
+    left, equal_lanes = b.alloca("i32"), b.alloca(wide("i32"), align=64)
     b.store(active, left)
-    b.store(constant(wide("i32"), 0), found)
+    b.store(constant(wide("i32"), 0), equal_lanes)
     with b.loop() as done:
         now = b.load("i32", left)
         b.break_if(b.compare("eq", now, constant("i32", 0)), done)
         first = b.call("i32", "llvm.cttz.i32", now, constant("i1", True))
         equal = b.compare("eq", value, b.splat(b.extract(value, first)))
         group = b.op("and", b.bitcast(equal, "i32"), active)
-        b.store(b.select(equal, b.splat(group), b.load(wide("i32"), found)), found)
+        b.store(b.select(equal, b.splat(group), b.load(wide("i32"), equal_lanes)), equal_lanes)
         b.store(b.op("and", now, b.op("xor", group, constant("i32", ALL))), left)
-    return b.load(wide("i32"), found)
+    return b.load(wide("i32"), equal_lanes)
 
 
 def _all_same(cx: Lowering, value: Value, group: Value) -> Value:
