@@ -201,7 +201,7 @@ def test_whose_gradient_is_taken_on_a_gpu() -> None:
     given = drawn(width=128, dtype=torch.bfloat16, device="cuda")
     if torch.cuda.get_device_capability() == (9, 0):
         assert ops.attention_kernel(*given, backward="gridstride") == FORWARD_RUNG
-        assert f"{RUNG} is not known to be faster" in ops.attention_kernel(*given)
+        assert f"{RUNG} is not faster than PyTorch" in ops.attention_kernel(*given)
     else:
         assert "has no wgmma" in ops.attention_kernel(*given, backward="gridstride")
 

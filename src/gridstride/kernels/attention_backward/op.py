@@ -30,7 +30,7 @@ _KEYS, _QUERIES, _THREADS = 128, 64, 256  # of a block: keys, queries of a tile,
 _DOT_THREADS, _LANES = 256, 16  # of a block of row_dot's, and of a row
 _FASTER: frozenset[tuple[str, int]] = frozenset()
 """GPUs, by a word of their names, and widths of heads at which both kernels together take less time than PyTorch's
-forward and backward kernels do in bench/ops_h200.py. None have been timed yet.
+forward and backward kernels do in bench/ops_h200.py: none, cuDNN's take 0.7 to 0.9 of the time on an H200.
 """
 
 
@@ -47,7 +47,7 @@ def why_not_faster(q: Tensor, k: Tensor) -> str:
     name, width = properties(q.device).name, q.shape[-1]
     if any(word in name and width == of for word, of in _FASTER):
         return ""
-    return f"{RUNG} is not known to be faster than PyTorch's gradient on {name} with heads of {width} elements"
+    return f"{RUNG} is not faster than PyTorch's gradient on {name} with heads of {width}, bench/results/ops_h200.json"
 
 
 # -- forward -----------------------------------------------------------------------------------------------------------
