@@ -67,6 +67,7 @@ def main() -> None:
     words.add_argument("--only", nargs="*", default=[""], help="programs with one of these words in their names")
     words.add_argument("--again", action="store_true", help="run what was run before")
     words.add_argument("--finished", action="store_true", help="run nothing: publish what was run")
+    words.add_argument("--note", help="a word beside published results: which of them are of an earlier day, say")
     asked = words.parse_args()
     started = machine()
     done = _Done(asked.folder / ".done.jsonl", again=asked.again, run=not asked.finished)
@@ -74,8 +75,10 @@ def main() -> None:
     for collection in asked.collection:
         if (asked.folder / collection).is_dir():
             judged += COLLECTIONS[collection](asked.folder.resolve() / collection, asked.only, done)
-    judged = [each for each in judged if not OWN_LIBRARIES.match(each.kernel)]
-    report(judged, done.left, started, publish=asked.finished)
+    places = re.compile(rf"{re.escape(str(asked.folder.resolve()))}/|/tmp/tmp\w+/")
+    judged = [replace(each, reason=places.sub("", each.reason)) for each in judged
+              if not OWN_LIBRARIES.match(each.kernel)]  # fmt: skip
+    report(judged, done.left, started, publish=asked.finished, note=asked.note)
 
 
 class _Done:
@@ -286,7 +289,7 @@ RAN = ("right", "wrong", "refused", "unchecked")
 """The verdicts of kernels that could run here."""
 
 
-def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, publish: bool) -> None:
+def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, publish: bool, note: str | None) -> None:
     """The table, each kernel that is not right with its reason, and all of it as JSON where it is published."""
     print(f"{len(left)} programs were not run")
     counts = {name: Counter(e.verdict for e in judged if e.collection == name) for name in COLLECTIONS}
@@ -307,7 +310,7 @@ def report(judged: list[Judged], left: list[str], started: dict[str, Any], *, pu
         save("public_kernels", {
             "right": totals["right"], "of": sum(totals[verdict] for verdict in RAN), "totals": totals,
             "counts": counts, "not_right": not_right, "kernels": [asdict(each) for each in judged],
-            "programs_not_run": left,
+            "programs_not_run": left, "note": note,
         }, started=started)  # fmt: skip
 
 

@@ -155,6 +155,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "reduction": {"runs": REDUCTIONS}, "threadFenceReduction": {"runs": ((), ("--multipass",))},
     "segmentationTreeThrust": {"edits": FORGOTTEN, "limit": 300}, "cdpQuadtree": {"edits": FORGOTTEN},
     "globalToShmemAsyncCopy": {"runs": COPIES, "edits": ((r"nIter = 100", "nIter = 1"),)},
+    "alignedTypes": {"edits": ((r"50000000", "500000"), (r"(NUM_ITERATIONS\s*=?\s*)32", r"\g<1>1"))},
+    "NV12toBGRandResize": {"unchecked": "writes pictures, and compares none", "limit": 300},
     "binaryPartitionCG": {"check": odds_are_right},
     "cdpSimplePrint": {"check": nested_blocks_are_right},
     "cdpSimpleQuicksort": {"right": re.compile(r"Validating results: OK")},

@@ -28,9 +28,15 @@ SHUFFLES = ("up", "down", "bfly", "idx")
 
 
 def shuffle(cx: Lowering, ins: Instruction) -> None:
-    """shfl, shfl.sync: each lane gets another lane's value, its own where that one is out of range."""
+    """shfl, shfl.sync: each lane gets another lane's value, its own where that one is out of range.
+
+    Of a lane that does not execute it an H200 gives 0, on which reductions of fewer lanes than a warp's rely: the ISA
+    leaves it open.
+    """
     mode = next(m for m in ins.modifiers if m in SHUFFLES)
     value = cx.vector(ins.operands[1], "b32")
+    if not cx.always():
+        value = cx.b.select(cx.active_bits(), value, vector_constant("i32", [0] * LANES))
     by, clamp = ins.operands[2:4]
     members = constant("i32", ALL)
     if "sync" in ins.modifiers:
