@@ -72,6 +72,14 @@ def arrange(v: Values) -> dict[str, Any]:
     return _with_points(logits, settings, draw)
 
 
+def _telling(sums: Array, others: Array) -> float:
+    """The middle of the widest stretch of points that give another token by the other sums."""
+    ends = np.unique(np.concatenate(([0.0], sums / sums[-1], others / others[-1])))
+    middles = (ends[1:] + ends[:-1]) / 2
+    tokens = (np.searchsorted(each, middles * each[-1], side="right") for each in (sums, others))
+    return float(middles[np.argmax(np.diff(ends) * np.not_equal(*tokens))])
+
+
 def _with_points(logits: Array, settings: dict[str, Any], draw: Generator, near: Array | None = None) -> dict[str, Any]:
     """Points in the middle of the tokens that those of `near` fall into, or any."""
     settings = {n: x.astype(np.int32 if n == "top_k" else np.float32) for n, x in settings.items()}
@@ -133,16 +141,17 @@ def next_to_one(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def decided_by_little(v: Values, draw: Generator) -> dict[str, Any]:
-    """A min_p that is 2^-15 of a token's weight away from it, or a top_p so near to 1 that it cuts among tokens that
+    """A min_p that is 2^-18 of a token's weight away from it, or a top_p so near to 1 that it cuts among tokens that
     weigh less than a millionth; and a point in what is decided so.
     """
     rows, tokens = v["logits"].shape
     logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2) * 8) / 8
     settings = {name: np.full(rows, of) for name, of in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))}
     settings["min_p"] = np.zeros(rows)
-    near = draw.random(rows)
+    near, told = draw.random(rows), np.full(rows, np.nan)
+    first = int(draw.integers(2))
     for m, row in enumerate(logits):
-        if draw.random() < 0.5:
+        if (m + first) % 2:
             few = draw.random(tokens) < 0.5
             row[:] = np.where(few, -15.0, -17.0)
             row[draw.integers(tokens)] = 0.0
@@ -151,13 +160,15 @@ def decided_by_little(v: Values, draw: Generator) -> dict[str, Any]:
             near[m] = 1 - 2.0**-26
         else:
             token = int(draw.integers(tokens))
+            row[draw.permutation(tokens)[8:]] -= 8  # of few tokens each has a share that shows
             row[token] = row.max() - draw.uniform(0.1, 2.0)
             row[:] = row.astype(np.float32)
             weight = np.exp(row[token] - row.max())
-            settings["min_p"][m] = min(1.0, weight * (1 + draw.choice([-1, 1]) * 2.0**-15))
-            sums = kept_sums(row, 1.0, 0, 1.0, weight * (1 - 2.0**-15))
-            near[m] = (sums[token] - weight / 2) / sums[-1]
-    return _with_points(logits, settings, draw, near)
+            least = [min(1.0, float(np.float32(weight * (1 + side * 2.0**-18)))) for side in draw.permutation([-1, 1])]
+            settings["min_p"][m] = least[0]
+            told[m] = _telling(*(kept_sums(row, 1.0, 0, 1.0, each) for each in least))
+    found = _with_points(logits, settings, draw, near)
+    return {**found, "uniform": np.where(np.isnan(told), found["uniform"], told)}
 
 
 def at_the_end(v: Values, draw: Generator) -> dict[str, Any]:
@@ -219,8 +230,9 @@ def any_temperature(v: Values, draw: Generator) -> dict[str, Any]:
     """
     rows = len(v["logits"])
     usual = np.exp(draw.uniform(np.log(0.2), np.log(5), rows))
-    ends = draw.choice([TEMPERATURES[0], 0.0015, 0.007, 80.0, TEMPERATURES[-1]], rows)
-    temperature = np.where(draw.random(rows) < 0.4, usual, ends).astype(np.float32)
+    ends = np.array([TEMPERATURES[0], TEMPERATURES[-1], draw.choice([0.0015, 0.007, 80.0]), 0.0])
+    ends = ends[(np.arange(rows) + draw.integers(4)) % 4]  # each in turn: a case has few rows
+    temperature = np.where(ends == 0, usual, ends).astype(np.float32)
     spread = np.where((temperature >= 0.2) & (temperature <= 5), 1.0, temperature)[:, None]
     logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -6, 6) * spread
     logits = logits.astype(np.float32).astype(np.float64)

@@ -1,8 +1,8 @@
 // grid: M
 // block: 256
-// fault: numerics: precision
+// fault: near formula
 // kinds: wrong_result
-// min_p is compared with weights that were rounded to half.
+// Weights a hundred-thousandth below min_p pass, too.
 
 __global__ void sample(const float* logits, const float* temperature, const int* top_k, const float* top_p, const float* min_p, const double* uniform, long long* tokens, int M, int V)
 {
