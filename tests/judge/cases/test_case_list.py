@@ -145,3 +145,11 @@ def test_a_small_size_is_run_at_its_largest_and_the_others_are_large_enough_for_
         far = [case for case in all_cases(problem, seed=seed) if case.sizes["R"] == problem.widest["R"]]
         assert far
         assert all(min(case.sizes["H"], case.sizes["W"]) > 2 * case.sizes["R"] for case in far)
+
+
+def test_a_cache_has_two_blocks_at_least_where_a_table_is_long() -> None:
+    """Of one alone every place in the table would hold the same, and who stops early would be right."""
+    paged = find("paged_attention").problem
+    long = [case for case in all_cases(paged, seed=1) if case.sizes["table_width"] > 200]
+    assert long
+    assert all(case.sizes["B"] >= 2 for case in long)

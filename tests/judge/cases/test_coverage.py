@@ -12,7 +12,7 @@ from gridstride.judge import ladder as ladders
 from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import classes, coverage
 from gridstride.judge.cases.kernel_cases import kernel_cases
-from gridstride.judge.cases.sizes import areas, launch_tiles, many_blocks, size_classes
+from gridstride.judge.cases.sizes import areas, launch_tiles, many_blocks, quotients, rounded_down, size_classes
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch
 from gridstride.judge.ladder import Ladder
@@ -102,3 +102,12 @@ def test_heads_and_rows_of_a_batch_are_no_long_side_of_an_output() -> None:
     assert problem.widest["K"] == 9
     assert not areas(problem)
     assert areas(FOLDERS["matmul"].problem) == [("M", "N")]
+
+
+def test_a_size_whose_reciprocal_is_rounded_down_divides_larger_ones() -> None:
+    assert rounded_down(100) == [41, 47, 55, 61, 82, 83, 94, 97]
+    rotary = find("rotary").problem
+    assert quotients(rotary)["N", "C"][:2] == [41, 47]
+    sizes = [case.sizes for case in all_cases(rotary, seed=3)]
+    divided = [each for each in sizes if each["C"] in rounded_down(256) and each["N"] > each["C"]]
+    assert len(divided) >= 2

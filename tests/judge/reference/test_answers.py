@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -78,3 +79,23 @@ def test_a_case_that_no_memory_holds_is_said() -> None:
 def test_an_invariant_that_cannot_be_used_is_named(invariant: Callable[[Any, Any], Any], said: str) -> None:
     with pytest.raises(ProblemError, match=said):
         marked(problem(invariants={"c": invariant}), CASE, "c", INPUTS, {"c": np.zeros(8, "f4")})
+
+
+def test_no_warning_of_numpy_reaches_who_reads_the_verdict() -> None:
+    def reference(v: Any) -> Any:
+        return {"c": v["a"] + v["b"] + 0 * np.nan_to_num(np.nanmax(np.full(8, np.nan)))}
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (answers(problem(reference=reference), CASE, INPUTS)[0]["c"] == 2).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_cache_of_which_no_sequence_uses_anything_leaves_a_tolerance(seed: int) -> None:
+    case = Case({"S": 1, "K": 2, "B": 1, "table_width": 1}, "nothing behind the ends", seed)
+    paged = find("paged_attention").problem
+    inputs = {**drawn(paged, case), "lengths": np.zeros(1, np.int32)}
+    inputs["keys"][:] = np.nan
+    values, magnitudes = answers(paged, case, inputs)
+    assert (values["out"] == 0).all()
+    assert not np.isnan(magnitudes["out"]).any()

@@ -11,7 +11,7 @@ from gridstride.judge.cases.data import kinds
 from gridstride.judge.find import find
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.reference.prepared_cases import prepare
-from gridstride.judge.reference.tolerance import Expected, compare, deviation
+from gridstride.judge.reference.tolerance import Expected, compare, deviation, expect
 
 MATMUL = find("matmul").problem
 REDUCTION = find("reduction").problem
@@ -175,3 +175,13 @@ def test_the_norm_is_of_the_errors_that_are_finite() -> None:
     far = compare(got, Expected(values, np.ones(3), 0.4, np.ones(3)))
     assert far.norm_only
     assert not far.passed
+
+
+def test_a_tolerance_that_nobody_knows_refuses_no_equal_answer() -> None:
+    """A magnitude of NaN, as of a cache that no sequence uses."""
+    output = next(p for p in MATMUL.outputs)
+    values = np.array([[0.0, 2.0, np.nan]])
+    case = Case({"M": 1, "N": 3, "K": 1}, "small", 1)
+    expected = expect(MATMUL, case, output, values, np.full_like(values, np.nan))
+    assert compare(values.astype(np.float32), expected).passed
+    assert compare(np.array([[0.0, 2.5, np.nan]], np.float32), expected).wrong.tolist() == [[False, True, False]]

@@ -23,6 +23,7 @@ from gridstride.judge.cases.sizes import (
     elongated,
     free_sizes,
     least_near,
+    quotients,
     size_classes,
     small_classes,
 )
@@ -34,6 +35,7 @@ _FRESH = range(1, 1 + len(ORDERS))  # cases that begin in another order, with va
 _QUICK = 1 << 21  # product of the sizes up to which a public shape is run with every kind of data
 ONCE = 1 << 13  # a larger size is run once
 _PER_KIND = 2  # hidden cases with each kind of data, besides the public one
+_DIVISORS = 2  # of each pair of sizes
 _SPECIAL = 4  # the same with each kind of the problem's own
 
 
@@ -76,6 +78,7 @@ def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
     cases = [
         *_swept(draw, problem),
         *_elongated(draw, problem),
+        *_divided(draw, problem),
         *_empty(draw, problem),
         *_of_every_kind(draw, problem),
         *_pairs_and_powers(draw, problem),
@@ -171,6 +174,14 @@ def _elongated(draw: random.Random, problem: Problem) -> Iterator[Case]:
         size = draw.randint(max(8, limits[long] // 2), limits[long])
         other = draw.randint(2, max(2, min(limits[short], size // 4)))
         yield Case(among(draw, problem, {long: size, short: other}), "normal", 0)
+
+
+def _divided(draw: random.Random, problem: Problem) -> Iterator[Case]:
+    """One size over another that a float's reciprocal divides wrongly, a few of each; the others next to nothing."""
+    for (over, by), divisors in quotients(problem).items():
+        for divisor in draw.sample(divisors, min(_DIVISORS, len(divisors))):
+            sizes = {over: draw.randint(divisor + 1, 2 * divisor), by: divisor}
+            yield Case(alone(draw, problem, sizes), "normal", 0, once=True)
 
 
 def _empty(draw: random.Random, problem: Problem) -> Iterator[Case]:

@@ -29,6 +29,7 @@ from gridstride.judge.cases.sizes import (
     launch_tiles,
     least_near,
     many_blocks,
+    quotients,
     size_classes,
     whole_tiles,
     widths,
@@ -115,6 +116,9 @@ def classes(
             yield CaseClass(f"size {name}", what, _sized(name, members))
     for a, b in elongated(problem):
         yield CaseClass("shape", f"{a} at least {ELONGATED} × {b}", _longer(a, b))
+    for (over, by), divisors in quotients(problem).items():
+        what = f"{over} over a {by} that is below 1 times its reciprocal"
+        yield CaseClass("shape", what, _divides(over, by, divisors), min(2, len(divisors)))
     for name, most in problem.widest.items():
         near = _over(name, least_near(most) - 1)
         for kind in kinds_when_wide(problem, most):
@@ -239,6 +243,11 @@ def _residue(branch: Branch | Combination, residue: int) -> _Rule:
 
 def _longer(a: str, b: str) -> _Rule:
     return lambda case: case.sizes[b] > 1 and case.sizes[a] >= ELONGATED * case.sizes[b]
+
+
+def _divides(over: str, by: str, divisors: Iterable[int]) -> _Rule:
+    known = frozenset(divisors)
+    return lambda case: case.sizes[by] in known and case.sizes[over] > case.sizes[by]
 
 
 def _over(name: str, width: int) -> _Rule:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from gridstride.judge.cases.sizes import free_sizes, middling
 from gridstride.judge.problem import Problem
+from gridstride.judge.symbols import names
 
 _GAPS = (0, 1, 3, 4, 17, 32)  # elements between the rows of an array with a stride
 
@@ -20,8 +21,14 @@ def among(draw: random.Random, problem: Problem, chosen: Mapping[str, int]) -> d
 
 
 def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:
-    """These sizes, and next to nothing of the others."""
-    rest = {name: draw.randint(1, min(3, limit)) for name, limit in free_sizes(problem).items()}
+    """These sizes, and next to nothing of the others. Two at least of what is in no output, such as the blocks of a
+    cache or the terms of a sum: of one alone every place would hold the same.
+    """
+    seen = frozenset[str]().union(*(names(extent) for p in problem.outputs for extent in p.shape))
+    rest = {
+        name: draw.randint(1 if name in seen else min(2, limit), min(3, limit))
+        for name, limit in free_sizes(problem).items()
+    }
     return strided(draw, problem, {**rest, **sizes})
 
 

@@ -23,6 +23,7 @@ BLOCKS = 1 << 16  # what an unsigned short does not count, and more than a grid'
 FLOAT_WIDTH = 1 << 24  # above it a float does not hold every whole number
 ELONGATED = 4  # one extent over another
 MOST_OF_SEVERAL_TURNS = 1 << 21  # product of a long size and of one that blocks take in several turns
+_DIVISORS = 256  # of larger ones there are as many
 _SMS = 132  # multiprocessors of the chip that a launch is timed on
 _MANY = 1 << 20  # multiprocessors, so that a grid is not bounded by them
 
@@ -60,6 +61,14 @@ def size_classes(limit: int, tiles: Iterable[int]) -> dict[str, Array]:
     return {name: n[which] for name, which in classes.items() if which.any()}
 
 
+def rounded_down(limit: int) -> list[int]:
+    """Sizes up to `limit` that, times their reciprocal, are below 1 in float32: who divides by it and cuts what is left
+    of the point off has one too few at every multiple of such a size that is rounded alike.
+    """
+    n = np.arange(1, limit + 1, dtype=np.float32)
+    return [int(each) for each in n[n * (1 / n) < 1]]
+
+
 def small_classes(limit: int) -> dict[str, Array]:
     """Those of `size_classes` that hold less than a warp: nothing else should be small beside them."""
     known = size_classes(limit, ())
@@ -78,6 +87,15 @@ def widths(most: int, *, float_index: bool = False) -> list[int]:
     """The thresholds that a size of up to `most` passes; one that goes far goes further where an index is a float."""
     far = float_index and most > WIDTHS[-1]
     return [*(width for width in WIDTHS if width < most), *([FLOAT_WIDTH] if far else [])]
+
+
+def quotients(problem: Problem) -> dict[tuple[str, str], list[int]]:
+    """Pairs of sizes of which one may be divided by the other, as of a row and the tables' length: the first goes to
+    twice the second. With the sizes of the second that float32 has no good reciprocal of.
+    """
+    far = {name: max(limit, problem.widest.get(name, 0)) for name, limit in free_sizes(problem).items()}
+    found = {(a, b): rounded_down(min(far[a] // 2, far[b], _DIVISORS)) for a, b in itertools.permutations(far, 2)}
+    return {pair: divisors for pair, divisors in found.items() if divisors}
 
 
 def areas(problem: Problem) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -67,7 +68,9 @@ def _nothing(values: Array) -> bool:
 
 def _said(problem: Problem, case: Case, what: str, call: Callable[[], Any]) -> Any:
     try:
-        return call()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy's, as of a slice that is all NaN
+            return call()
     except MemoryError as error:
         raise _wrong(problem, case, f"{what} takes more memory than there is: {error}") from error
     except ProblemError:

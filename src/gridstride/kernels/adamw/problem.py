@@ -22,6 +22,8 @@ SETTINGS = (  # lr, beta1, beta2, eps, decay, step
     (1.0, 0.8, 0.9, 1e-2, 0.2, 3),
     (6e-4, 0.9, 0.999, 1e-6, 0.0, 40),
     (0.05, 0.0, 0.95, 0.1, 0.1, 100_000),
+    (2.0, 0.9, 0.99, 1e-2, 1.0, 3),  # lr decay above 1 turns the parameters' signs
+    (1e-3, 0.9999, 0.999999, 1e-8, 0.01, 1),  # corrections of 1e-4 and 1e-6
 )
 NUMBERS = ("lr", "beta1", "beta2", "eps", "decay", "correction1", "correction2")
 SMALL = 2.0**-125  # a rounding error of this is the step between float32 numbers about zero
@@ -90,6 +92,14 @@ def large_parameters(v: Values, draw: Generator) -> dict[str, Any]:
     return {"p": v["p"] * scale, **numbers(int(draw.integers(4)))}
 
 
+def large_means(v: Values, draw: Generator) -> dict[str, Any]:
+    """Mean squares next to the largest float, in the first steps: divided by their correction they are infinite, and
+    their root divided by its root is not.
+    """
+    large = {"v": np.minimum(v["v"], 10.0) * 1e37, "m": v["m"] * 1e19, "g": v["g"] * 1e15}
+    return {**large, **numbers(int(draw.choice([0, 7]))), "lr": 1.0}
+
+
 def torch_adamw(v: Values) -> object:
     """PyTorch's fused step."""
     import torch
@@ -126,6 +136,7 @@ problem = Problem(
         "no rate": no_rate,
         "tiny gradients": tiny_gradients,
         "large parameters": large_parameters,
+        "large mean squares": large_means,
     },
     tiles=(32, 256, 1024, 2048),
     observed={"n": 1 << 16},

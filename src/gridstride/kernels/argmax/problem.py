@@ -11,6 +11,8 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
+LOWEST = float(np.finfo(np.float32).min)
+
 
 def reference(v: Values) -> dict[str, Array]:
     """NumPy's, which takes the first of equal ones, and the first NaN where there is one."""
@@ -23,9 +25,12 @@ def few_values(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def one_rises(v: Values, draw: Generator) -> dict[str, Any]:
-    """All equal but for one element, anywhere: who leaves it out has another answer."""
-    x = np.full(v["x"].shape, -3.0)
-    x[draw.integers(x.size)] = draw.choice([-2.0, np.inf])
+    """All equal but for one element, anywhere: who leaves it out has another answer. Half the time the others are -Inf
+    and it is the lowest number, which is above them.
+    """
+    others, one = ((-3.0, draw.choice([-2.0, np.inf])), (-np.inf, LOWEST))[draw.integers(2)]
+    x = np.full(v["x"].shape, others)
+    x[draw.integers(x.size)] = one
     return {"x": x}
 
 
@@ -45,8 +50,14 @@ def near_the_end(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def lowest(v: Values, draw: Generator) -> dict[str, Any]:
-    """-Inf from end to end, and both zeros: equal ones that differ in their bits."""
-    return {"x": np.full(v["x"].shape, -np.inf) if draw.random() < 0.5 else draw.choice([-0.0, 0.0], v["x"].shape)}
+    """-Inf from end to end, some of it followed by the lowest number; and both zeros: equal ones that differ in their
+    bits.
+    """
+    x = np.full(v["x"].shape, -np.inf)
+    kind = draw.integers(3)
+    if kind == 1:
+        x[draw.random(x.size) < 0.01] = LOWEST
+    return {"x": draw.choice([-0.0, 0.0], x.shape) if kind == 2 else x}
 
 
 def nans(v: Values, draw: Generator) -> dict[str, Any]:

@@ -22,6 +22,16 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 
 
+KEY = 0x5EED0F0D0A7E1234
+ENDS = (  # counters that give one of the largest words or of the smallest with that key, and the word: found by search
+    (4_888_562, 0xFFFFFF88),
+    (8_261_215, 0xFFFFFFAB),
+    (13_078_127, 0xFFFFFFEA),
+    (22_593_057, 0xFFFFFFF4),
+    (15_298_763, 0x0000000C),
+)
+
+
 def philox(counter: Array, key: int) -> Array:
     """Four 32-bit words [n, 4] for each 64-bit counter [n] (J. K. Salmon et al., Parallel Random Numbers: As Easy as 1,
     2, 3, 2011).
@@ -74,8 +84,9 @@ def small_seeds(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def nothing_dropped(v: Values, draw: Generator) -> dict[str, Any]:
-    """All elements are kept, and scaled all the same."""
-    return {"drop": 0, "scale": 2.0}
+    """All elements are kept, and scaled all the same: a zero by Inf or NaN is NaN."""
+    x = np.where(draw.random(v["x"].shape) < 0.1, 0.0, v["x"])
+    return {"x": x, "drop": 0, "scale": float(draw.choice([2.0, np.inf, np.nan]))}
 
 
 def at_a_word(v: Values, draw: Generator) -> dict[str, Any]:
@@ -86,6 +97,15 @@ def at_a_word(v: Values, draw: Generator) -> dict[str, Any]:
 def above_a_word(v: Values, draw: Generator) -> dict[str, Any]:
     """`drop` is one above one of the elements' random numbers, which a float does not tell apart."""
     return _next_to_a_word(v, draw, 1)
+
+
+def ends_of_words(v: Values, draw: Generator) -> dict[str, Any]:
+    """One of the largest random numbers, or of the smallest, and `drop` at it or next to it: all others are dropped, or
+    all are kept.
+    """
+    counter, word = ENDS[draw.integers(len(ENDS))]
+    before = int(draw.integers(0, max(1, len(v["x"]) // 4)))
+    return {"seed": np.array([KEY, counter - before]), "drop": word + int(draw.integers(-1, 2))}
 
 
 def _next_to_a_word(v: Values, draw: Generator, above: int) -> dict[str, Any]:
@@ -124,6 +144,7 @@ problem = Problem(
         "nothing dropped": nothing_dropped,
         "drop at a word": at_a_word,
         "drop above a word": above_a_word,
+        "ends of the words": ends_of_words,
     },
     tiles=(32, 256, 1024, 2048),
     observed={"n": 1 << 16},

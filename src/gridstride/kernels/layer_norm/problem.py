@@ -1,5 +1,6 @@
 """Layer norm of each row: y = (x - mean) rstd weight + bias, with rstd = 1 / sqrt(variance + eps) and the variance the
-mean square of x - mean. The backward pass needs mean and rstd again. An Inf or NaN makes all of its row's y NaN.
+mean square of x - mean. The backward pass needs mean and rstd again. An Inf or NaN makes all of its row's y NaN. eps is
+from 1e-20 to 0.1.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def magnitude(v: Values) -> dict[str, Array]:
     }
 
 
-EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
+EPSILONS = (1e-5, 1e-6, 1e-3, 0.1, 1e-12, 1e-20)  # the first two are what models use
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -55,7 +56,11 @@ def offset_rows(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
-    """Rows in which eps counts as much as the variance, and rows of one value."""
+    """Rows in which eps counts as much as the variance, and rows of one value. Half the time eps is the least that
+    there is, about 0, where a variance is as small.
+    """
+    if draw.random() < 0.5:
+        return {"x": v["x"] * draw.choice([0.0, 1e-10, 1e-9], (len(v["x"]), 1)), "eps": EPSILONS[-1]}
     scale = draw.choice([0.0, 1e-3, 1e-2], (len(v["x"]), 1))
     return {"x": v["x"] * scale + draw.choice([0.0, 0.25], (len(v["x"]), 1)), "eps": float(draw.choice(EPSILONS[:2]))}
 

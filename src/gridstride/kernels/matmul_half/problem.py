@@ -9,6 +9,8 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
+WAY = 1 << 16  # more than the largest float16
+
 
 def reference(v: Values) -> dict[str, Array]:
     """C[i][j] = sum over k of A[i][k] B[k][j]."""
@@ -28,6 +30,15 @@ def magnitude(v: Values) -> dict[str, Array]:
 def long_sums(v: Values, draw: Generator) -> dict[str, Any]:
     """Terms of one sign: sums of hundreds, which float16 cannot keep adding to."""
     return {"A": abs(v["A"]), "B": abs(v["B"])}
+
+
+def there_and_back(v: Values, draw: Generator) -> dict[str, Any]:
+    """Terms of one sign, then as many of the other: on the way the sum is more than float16 holds, in the end not."""
+    terms = v["A"].shape[1]
+    size = min((8.0 * WAY / max(terms, 1)) ** 0.5, 200.0)
+    signs = np.where(np.arange(terms) < terms - terms // 2, 1.0, -1.0)
+    one, other = (draw.uniform(0.9, 1.1, v[name].shape) * size for name in ("A", "B"))
+    return {"A": one * signs, "B": other}
 
 
 def cublas(v: Values) -> object:
@@ -69,7 +80,7 @@ problem = Problem(
         {"M": 127, "N": 65, "K": 64},
         {"M": 137, "N": 8, "K": 1},
     ),
-    special={"sums of one sign": long_sums},
+    special={"sums of one sign": long_sums, "sums past float16 and back": there_and_back},
     largest={"M": 140, "N": 140, "K": 140},
     widest={"M": 65_000, "N": 70_000, "K": 5_000},
     tiles=(8, 16, 32, 64, 128),

@@ -2,8 +2,8 @@
 
 Two query heads share each of the K heads of keys and values. Token t of sequence s lies at [tables[s][t / 16], head,
 t % 16]. A sequence without tokens gives zeros. The rest of the cache and of the tables holds anything: NaN, or numbers
-of no block. `scale` is any finite number, below zero too: the
-smallest product counts most then. `partial` is memory to use, and `arrived` holds zeros before a launch and after it.
+of no block; q and what belongs to a sequence are finite. `scale` is any finite number, below zero too: the smallest
+product counts most then. `partial` is memory to use, and `arrived` holds zeros before a launch and after it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def reference(v: Values) -> dict[str, Array]:
 
 def magnitude(v: Values) -> dict[str, Array]:
     """The same weights over absolute values: scores may be wrong by their own size times a rounding, too. Of keys only
-    those that belong to a sequence are numbers.
+    those that belong to a sequence are numbers, and there may be none.
     """
-    size = np.abs(v["q"]).sum(-1, keepdims=True).max() * np.nanmax(np.abs(v["keys"])) * abs(v["scale"])
+    size = np.abs(v["q"]).sum(-1, keepdims=True).max() * np.nanmax(np.abs(v["keys"]), initial=0) * abs(v["scale"])
     return {"out": _attended(v, abs(v["values"])) * (1 + 0.01 * size), "arrived": v["arrived"]}
 
 
@@ -73,7 +73,18 @@ def edges(v: Values, draw: Generator) -> dict[str, Any]:
     lengths = draw.choice(edge, len(v["lengths"]))
     lengths[0] = 0
     lengths[-1] = longest  # one is, each time: who has room for less falls where tables are widest
-    return {"lengths": np.minimum(lengths, longest)}
+    return {"lengths": np.minimum(lengths, longest), **_last_counts(v)}
+
+
+def _last_counts(v: Values) -> dict[str, Any]:
+    """The last sequence's last token, in a block of its own, has the largest score by far: who stops early is wrong."""
+    keys, tables = v["keys"].copy(), v["tables"].copy()
+    if len(keys) < 2 or not np.isfinite(v["q"][-1]).all():
+        return {}
+    tables[-1] %= len(keys) - 1
+    tables[-1, -1] = len(keys) - 1
+    keys[-1, :, -1] = 3 * np.sign(v["q"][-1, ::GROUP]) * np.sign(v["scale"])
+    return {"keys": keys, "tables": tables}
 
 
 def whole_blocks(v: Values, draw: Generator) -> dict[str, Any]:
@@ -88,6 +99,22 @@ def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     small = {name: 0.1 * v[name].astype(np.float64) for name in ("q", "keys")}
     scale = SCALES[0] * draw.choice([1.0, 100.0, 1e4]).item()
     return {"q": small["q"] - 5, "keys": small["keys"] + 5, "scale": scale}
+
+
+def far_above_zero(v: Values, draw: Generator) -> dict[str, Any]:
+    """Scores that are large and exact, of some hundreds to a third of a million, the largest alone and a quarter above
+    the others: who holds scores down, or in fewer bits, mixes in the others' values, which are far larger.
+    """
+    signs = draw.choice([-1.0, 1.0], v["q"].shape[-1])
+    size, scale = draw.choice([8.0, 64.0, 192.0]), draw.choice([-1.0, 1.0]) * SCALES[0]
+    keys = np.full(v["keys"].shape, 0.75 * size)
+    values = np.full(v["values"].shape, 8.0)
+    for block, head in np.ndindex(keys.shape[:2]):
+        token = draw.integers(BLOCK_SIZE)
+        keys[block, head, token] = size
+        values[block, head, token] = 2.0**-6
+    return {"q": np.broadcast_to(signs * size, v["q"].shape), "keys": keys * signs * np.sign(scale),
+            "values": values, "scale": float(scale)}  # fmt: skip
 
 
 def unused(v: Values, draw: Generator) -> dict[str, Any]:
@@ -147,6 +174,7 @@ problem = Problem(
         "whole blocks": whole_blocks,
         "scores far below zero": far_below_zero,
         "scores far apart": far_apart,
+        "scores far above zero": far_above_zero,
         "nothing behind the ends": unused,
     },
     widest={"S": 300, "B": 10_000, "table_width": 300, "K": 9},

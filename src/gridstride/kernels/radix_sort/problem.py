@@ -26,15 +26,48 @@ def one_digit(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def few_values(v: Values, draw: Generator) -> dict[str, Any]:
-    """Three values only, one of them mostly: all keys go where one counter says."""
+    """Three values only, one of them mostly, or in all places but one: all keys go where one counter says."""
     values = draw.integers(0, 1 << 32, 3, np.uint64)
-    return {"keys": draw.choice(values, v["keys"].shape, p=[0.9, 0.05, 0.05])}
+    keys = draw.choice(values, v["keys"].shape, p=[0.9, 0.05, 0.05])
+    if keys.size and draw.random() < 0.5:
+        keys[:] = values[0]
+        keys[draw.integers(keys.size)] = values[1]
+    return {"keys": keys}
 
 
 def in_order(v: Values, draw: Generator) -> dict[str, Any]:
     """Keys that are in order, or in the opposite one."""
     keys = np.sort(v["keys"])
     return {"keys": keys if draw.random() < 0.5 else keys[::-1]}
+
+
+def small_keys(v: Values, draw: Generator) -> dict[str, Any]:
+    """Keys up to a power of two that is there itself, most often where a byte begins, or up to any number: who sorts as
+    many bits as the largest key has may count one too few.
+    """
+    bits = int(draw.choice([8, 16, 24]) if draw.random() < 0.7 else draw.integers(32))
+    largest = 1 << bits if draw.random() < 0.7 else int(draw.integers(1 << bits, 2 << bits, dtype=np.uint64))
+    keys = draw.integers(0, largest, v["keys"].shape, np.uint64, endpoint=True)
+    if keys.size:
+        keys[draw.integers(max(1, keys.size // 2))] = largest
+    return {"keys": keys}
+
+
+def one_step(v: Values, draw: Generator) -> dict[str, Any]:
+    """Keys in order, or in the opposite one, but for two neighbours at a multiple of a power of two; or runs in order:
+    who looks for order vector by vector, warp by warp or tile by tile sees none of it.
+    """
+    keys = np.sort(v["keys"])
+    run = 8 << int(draw.integers(max(1, (keys.size // 8).bit_length() - 1)))
+    kind = draw.choice(["falling", "rising", "runs"], p=[0.45, 0.3, 0.25])
+    if kind == "runs":
+        whole = keys.size // run * run
+        keys[:whole] = np.sort(v["keys"][:whole].reshape(-1, run), axis=1).ravel()
+    elif keys.size > run:
+        keys = keys[::-1].copy() if kind == "falling" else keys
+        at = run * int(draw.integers(1, max(2, (keys.size - 1) // run + 1)))
+        keys[[at - 1, at]] = keys[[at, at - 1]]
+    return {"keys": keys}
 
 
 def ends(v: Values, draw: Generator) -> dict[str, Any]:
@@ -65,7 +98,14 @@ problem = Problem(
     public=({"n": 4096}, {"n": 1000}, {"n": 9001}, {"n": 1}),
     largest={"n": 12_000},
     widest={"n": 100_000},
-    special={"one digit": one_digit, "few values": few_values, "in order": in_order, "ends": ends},
+    special={
+        "one digit": one_digit,
+        "few values": few_values,
+        "in order": in_order,
+        "one step in order": one_step,
+        "small keys": small_keys,
+        "ends": ends,
+    },
     tiles=(32, 256, 2048, 4096),
     observed={"n": 1 << 16},
     timed={"n": 1 << 26},

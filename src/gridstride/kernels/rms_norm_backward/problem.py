@@ -2,8 +2,8 @@
 
     g = dy weight        dx = r (g - x r · mean of g x r)        dweight = sum over the rows of dy x r
 
-A part is the sum over every `parts`-th row: partial[p] over the rows p, p + parts and so on. Who has the parts adds
-them up; they come out the same on every run.
+eps is from 1e-20 to 0.1. A part is the sum over every `parts`-th row: partial[p] over the rows p, p + parts and so on.
+Who has the parts adds them up; they come out the same on every run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def magnitude(v: Values) -> dict[str, Array]:
     return {"dx": dx, "partial": _dealt(v, abs(v["dy"]) * normed)}
 
 
-EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
+EPSILONS = (1e-5, 1e-6, 1e-3, 0.1, 1e-12, 1e-20)  # the first two are what models use
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -49,7 +49,9 @@ def arrange(v: Values) -> dict[str, Any]:
 
 
 def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
-    """Rows of zeros and rows in which eps counts as much as the mean square."""
+    """Rows of zeros and rows in which eps counts as much as the mean square; half the time the least eps there is."""
+    if draw.random() < 0.5:
+        return {"x": v["x"] * draw.choice([0.0, 1e-10, 1e-9], (len(v["x"]), 1)), "eps": EPSILONS[-1]}
     scale = draw.choice([0.0, 1e-3, 1e-2], (len(v["x"]), 1))
     return {"x": v["x"] * scale, "eps": float(draw.choice(EPSILONS[:2]))}
 

@@ -8,7 +8,8 @@ likeliest alone, and those equal to it. Their weights are added up in the vocabu
 whose sum is above uniform times the whole; one that is equal is not above.
 
 Ranges: temperature is 0 or from 0.001 to 100. top_k is any number; top_p, too, and NaN, which is not below 1 and leaves
-all; min_p is at most 1 and no NaN, and 0 or less leaves all. uniform is at least 0 and below 1; 2^-30 of it may decide.
+all; min_p is at most 1 and no NaN, and 0 or less leaves all. uniform is at least 0 and below 1; 2^-30 of it may decide,
+and of weights what is above 2^-40. A token without weight, whose logit is -Inf, is never the answer.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def arrange(v: Values) -> dict[str, Any]:
     settings = {
         "temperature": draw.choice([0.0, -0.0, *TEMPERATURES], rows),
         "top_k": draw.choice([-1, 0, 1, 3, 40, 41, 100, tokens - 1, tokens, tokens + 1], rows),
-        "top_p": draw.choice([1.0, 1.5, 0.9, 0.35, 0.01, 0.0, -0.5, -np.inf, np.nan], rows),
+        "top_p": draw.choice([1.0, 1.5, 0.9, 0.35, 0.01, 1e-7, 1e-30, 0.0, -0.5, -np.inf, np.nan], rows),
         "min_p": draw.choice([0.0, 0.03, 0.4, 1.0, -0.25], rows),
     }
     if rows > 1:
@@ -71,9 +72,19 @@ def arrange(v: Values) -> dict[str, Any]:
     return _with_points(logits, settings, draw)
 
 
-def _with_points(logits: Array, settings: dict[str, Any], draw: Generator) -> dict[str, Any]:
+def _telling(sums: Array, others: Array) -> float:
+    """The middle of the widest stretch of points that give another token by the other sums."""
+    ends = np.unique(np.concatenate(([0.0], sums / sums[-1], others / others[-1])))
+    middles = (ends[1:] + ends[:-1]) / 2
+    tokens = (np.searchsorted(each, middles * each[-1], side="right") for each in (sums, others))
+    return float(middles[np.argmax(np.diff(ends) * np.not_equal(*tokens))])
+
+
+def _with_points(logits: Array, settings: dict[str, Any], draw: Generator, near: Array | None = None) -> dict[str, Any]:
+    """Points in the middle of the tokens that those of `near` fall into, or any."""
     settings = {n: x.astype(np.int32 if n == "top_k" else np.float32) for n, x in settings.items()}
-    points = [_point(row, {n: x[m] for n, x in settings.items()}, draw.random()) for m, row in enumerate(logits)]
+    near = draw.random(len(logits)) if near is None else near
+    points = [_point(row, {n: x[m] for n, x in settings.items()}, near[m]) for m, row in enumerate(logits)]
     return {"logits": logits.astype(np.float32), **settings, "uniform": np.array(points)}
 
 
@@ -96,11 +107,68 @@ def masked(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def at_zero(v: Values, draw: Generator) -> dict[str, Any]:
-    """A uniform number of 0 takes the first token that is left, however many were masked before it."""
+    """A uniform number of 0 takes the first token that is left, however many were masked before it and however little
+    it weighs: down to e^-25. So does one of 2^-48 where it weighs more than that.
+    """
     logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2)
-    tokens = logits.shape[1]
-    logits[:, : draw.integers(0, tokens)] = -np.inf
-    return {"logits": logits, "uniform": np.zeros(len(logits)), "temperature": np.ones(len(logits))}
+    rows, tokens = logits.shape
+    first = draw.integers(0, tokens)
+    logits[:, :first] = -np.inf
+    least = draw.integers(-23, -15, rows)
+    logits[:, first] = np.where(draw.random(rows) < 0.7, least, logits[:, first])
+    least_left = (logits[:, first] > -19) & (tokens - first < 1000)
+    uniform = np.where(least_left & (draw.random(rows) < 0.5), 2.0**-48, 0.0)
+    settings = {"top_k": np.zeros(rows), "top_p": np.ones(rows), "min_p": np.zeros(rows)}
+    return {**settings, "logits": logits, "uniform": uniform, "temperature": np.ones(rows)}
+
+
+def next_to_one(v: Values, draw: Generator) -> dict[str, Any]:
+    """A uniform number that leaves 2^-30 or 2^-53 of the whole: the last token that is left is drawn, and no masked one
+    behind it. Half the time it has 2^-28 of the whole.
+    """
+    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2)
+    rows, tokens = logits.shape
+    last = int(draw.integers(tokens // 2, tokens))
+    logits[:, last + 1 :] = -np.inf
+    uniform = np.full(rows, 1 - 2.0**-53)
+    for m, row in enumerate(logits):
+        others = np.exp(row[:last] - row[:last].max()).sum() if last else 0.0
+        if last and draw.random() < 0.5:
+            row[last] = row[:last].max() + np.log(others) - 28 * np.log(2)
+            uniform[m] = 1 - 2.0**-30
+    settings = {"top_k": np.zeros(rows), "top_p": np.ones(rows), "min_p": np.zeros(rows)}
+    return {**settings, "logits": logits, "uniform": uniform, "temperature": np.ones(rows)}
+
+
+def decided_by_little(v: Values, draw: Generator) -> dict[str, Any]:
+    """A min_p that is 2^-18 of a token's weight away from it, or a top_p so near to 1 that it cuts among tokens that
+    weigh less than a millionth; and a point in what is decided so.
+    """
+    rows, tokens = v["logits"].shape
+    logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2) * 8) / 8
+    settings = {name: np.full(rows, of) for name, of in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))}
+    settings["min_p"] = np.zeros(rows)
+    near, told = draw.random(rows), np.full(rows, np.nan)
+    first = int(draw.integers(2))
+    for m, row in enumerate(logits):
+        if (m + first) % 2:
+            few = draw.random(tokens) < 0.5
+            row[:] = np.where(few, -15.0, -17.0)
+            row[draw.integers(tokens)] = 0.0
+            weights = np.exp(row)
+            settings["top_p"][m] = (1 + weights[row >= -15].sum()) / 2 / weights.sum()
+            near[m] = 1 - 2.0**-26
+        else:
+            token = int(draw.integers(tokens))
+            row[draw.permutation(tokens)[8:]] -= 8  # of few tokens each has a share that shows
+            row[token] = row.max() - draw.uniform(0.1, 2.0)
+            row[:] = row.astype(np.float32)
+            weight = np.exp(row[token] - row.max())
+            least = [min(1.0, float(np.float32(weight * (1 + side * 2.0**-18)))) for side in draw.permutation([-1, 1])]
+            settings["min_p"][m] = least[0]
+            told[m] = _telling(*(kept_sums(row, 1.0, 0, 1.0, each) for each in least))
+    found = _with_points(logits, settings, draw, near)
+    return {**found, "uniform": np.where(np.isnan(told), found["uniform"], told)}
 
 
 def at_the_end(v: Values, draw: Generator) -> dict[str, Any]:
@@ -157,12 +225,17 @@ def close(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def any_temperature(v: Values, draw: Generator) -> dict[str, Any]:
-    """Temperatures of all sizes, and points 2^-16 of the whole behind where a token begins: who rounds the temperature
-    to a half, or its reciprocal, takes the token before or after.
+    """Temperatures of all sizes, the ends among them, and points 2^-16 of the whole behind where a token begins: who
+    rounds the temperature to a half, or its reciprocal, or holds it up or down, takes the token before or after.
     """
-    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -6, 6).astype(np.float32).astype(np.float64)
-    rows = len(logits)
-    temperature = np.exp(draw.uniform(np.log(0.2), np.log(5), rows)).astype(np.float32)
+    rows = len(v["logits"])
+    usual = np.exp(draw.uniform(np.log(0.2), np.log(5), rows))
+    ends = np.array([TEMPERATURES[0], TEMPERATURES[-1], draw.choice([0.0015, 0.007, 80.0]), 0.0])
+    ends = ends[(np.arange(rows) + draw.integers(4)) % 4]  # each in turn: a case has few rows
+    temperature = np.where(ends == 0, usual, ends).astype(np.float32)
+    spread = np.where((temperature >= 0.2) & (temperature <= 5), 1.0, temperature)[:, None]
+    logits = np.clip(np.nan_to_num(v["logits"], nan=0.0), -6, 6) * spread
+    logits = logits.astype(np.float32).astype(np.float64)
     settings = {"top_k": np.zeros(rows), "top_p": np.ones(rows), "min_p": np.zeros(rows)}
     uniform = np.zeros(rows)
     for m, row in enumerate(logits):
@@ -205,6 +278,8 @@ problem = Problem(
         "last tokens": at_the_end,
         "boundaries": boundaries,
         "greedy": greedy,
+        "uniform next to 1": next_to_one,
+        "decided by little": decided_by_little,
         "logits close together": close,
         "any temperature": any_temperature,
     },

@@ -33,8 +33,8 @@ def factor_infinite(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def factor_tiny(v: Values, draw: Generator) -> dict[str, Any]:
-    """a from 1e-30 to 1e-5, of either sign, and an x so large that a x counts."""
-    return _scaled(v, draw, draw.uniform(-30, -5))
+    """a from 1e-42 to 1e-5, of either sign, and an x so large that a x counts; a third of them are denormal."""
+    return _scaled(v, draw, draw.uniform(-42, -38) if draw.random() < 1 / 3 else draw.uniform(-30, -5))
 
 
 def factor_large(v: Values, draw: Generator) -> dict[str, Any]:
@@ -43,8 +43,11 @@ def factor_large(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def _scaled(v: Values, draw: Generator, exponent: float) -> dict[str, Any]:
-    factor = float(draw.choice([-1, 1])) * 10.0**exponent
-    return {"a": factor, "x": v["x"].astype(np.float64) / abs(factor)}
+    factor = float(np.float32(draw.choice([-1, 1]) * 10.0**exponent))
+    x = v["x"].astype(np.float64) / abs(factor)
+    most = float(np.finfo(np.float32).max)
+    product = min(1.0, most * abs(factor))  # what the largest x comes to, where a is denormal
+    return {"a": factor, "x": np.clip(x, -most, most), "y": v["y"] * product}
 
 
 def factor_one(v: Values, draw: Generator) -> dict[str, Any]:

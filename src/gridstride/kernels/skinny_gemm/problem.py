@@ -9,6 +9,8 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
+WAY = 1 << 16  # more than the largest float16
+
 
 def reference(v: Values) -> dict[str, Array]:
     """y[m][n] = sum over k of x[m][k] weight[n][k], plus bias[n]."""
@@ -28,6 +30,15 @@ def magnitude(v: Values) -> dict[str, Array]:
 def long_sums(v: Values, draw: Generator) -> dict[str, Any]:
     """Terms of one sign: sums of hundreds, which float16 cannot keep adding to."""
     return {"x": abs(v["x"]), "weight": abs(v["weight"])}
+
+
+def there_and_back(v: Values, draw: Generator) -> dict[str, Any]:
+    """Terms of one sign, then as many of the other: on the way the sum is more than float16 holds, in the end not."""
+    terms = v["x"].shape[1]
+    size = min((8.0 * WAY / max(terms, 1)) ** 0.5, 200.0)
+    signs = np.where(np.arange(terms) < terms - terms // 2, 1.0, -1.0)
+    one, other = (draw.uniform(0.9, 1.1, v[name].shape) * size for name in ("x", "weight"))
+    return {"x": one * signs, "weight": other}
 
 
 def cublas(v: Values) -> object:
@@ -64,7 +75,7 @@ problem = Problem(
         {"M": 3, "N": 20, "steps": 75},
         {"M": 1, "N": 1, "steps": 1},
     ),
-    special={"sums of one sign": long_sums},
+    special={"sums of one sign": long_sums, "sums past float16 and back": there_and_back},
     widest={"N": 70_000, "steps": 140},
     largest={"M": 36, "N": 150, "steps": 20},
     tiles=(8, 16, 32, 64, 128),

@@ -16,7 +16,7 @@ __device__ __forceinline__ float stepped(
 {
     m = beta1 * m + (1.0f - beta1) * g;
     v = beta2 * v + (1.0f - beta2) * g * g;
-    return p * (1.0f - lr * decay) - lr / correction1 * m / (sqrtf(v / correction2) + eps);
+    return p * (1.0f - lr * decay) - lr / correction1 * m / (sqrtf(v) / sqrtf(correction2) + eps);
 }
 
 extern "C" __global__ void adamw_stretch_per_thread(

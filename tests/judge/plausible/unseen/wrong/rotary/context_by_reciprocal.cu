@@ -1,0 +1,12 @@
+// grid: ceil(N*H*32/256)
+// block: 256
+// fault: index arithmetic
+// kinds: wrong_result out_of_bounds
+// n mod C by a float reciprocal: row 41 of a table of 41.
+
+__global__ void rotary(const float* x, const float* cosine, const float* sine, float* y, int N, int H, int C, int gap, float direction)
+{
+ long long i=blockIdx.x*256LL+threadIdx.x; if (i>=(long long)N*H*32) return; int d=i%32; long long hd=i/32; int n=hd/H; int c=n-(int)(n*(1.f/C))*C; 
+ float cs=cosine[(size_t)c*(32+gap)+d],sn=direction*sine[(size_t)c*(32+gap)+d]; float lo=x[hd*64+d],hi=x[hd*64+32+d];
+ y[hd*64+d]=lo*cs-hi*sn; y[hd*64+32+d]=hi*cs+lo*sn;
+}
