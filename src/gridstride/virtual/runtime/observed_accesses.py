@@ -60,6 +60,8 @@ def _observe(m: IrModule) -> None:
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind in ("sync", "heard"):
                 b.call("void", f"gs_race_{kind}", warp)
+            if kind == "told":  # of what one lane did: what is between warps takes a fence ahead of it
+                b.call("void", "gs_lanes_publish", warp)
             if kind in ("store", "async"):
                 b.call("void", "gs_wgmma_written", warp, site, mask, address, size)
             if kind in ("load", "store"):  # asynchronous ones are checked when they land
