@@ -231,7 +231,9 @@ FLAG = """extern "C" __global__ void k(int *o) {
     }
 }
 """
-TOLD = 'asm volatile("st.SEM.cta.shared.u32 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared((void*)&flag)) : "memory")'
+TOLD = (
+    'asm volatile("st.SEM.cta.shared.u32 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared((void*)&flag)) : "memory")'
+)
 
 
 @pytest.mark.parametrize("place", ["&flag", "o[1] < 0 ? (volatile int*)o : &flag"])

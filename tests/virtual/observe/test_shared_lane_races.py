@@ -1,4 +1,4 @@
-"""Races in shared memory between the lanes of one warp: which readers of a place are remembered, and what orders them."""
+"""Races in shared memory between the lanes of one warp: which readers are remembered, and what orders memory."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ UNORDERED = {
 }
 IN_ORDER = {
     "a vote and __syncwarp": "s[t] = t; __ballot_sync(~0u, t & 1); __syncwarp(); o[t] = s[t ^ 1];",
-    "reads ahead of a shuffle": "s[t] = t; __syncwarp(); float v = s[t ^ 1]; v += __shfl_xor_sync(~0u, v, 1); s[t] = v;",
+    "reads ahead of a shuffle": "s[t] = t; __syncwarp(); float v = s[t ^ 1]; s[t] = v + __shfl_xor_sync(~0u, v, 1);",
     "reads ahead of a vote": "s[t] = t; __syncwarp(); float v = s[t ^ 1]; s[t] = __any_sync(~0u, v > 5); o[t] = s[t];",
     "a mask of pairs": "s[t] = t; __syncwarp(3u << (t & ~1)); o[t] = s[t ^ 1];",
     "an atomic": "s[t] = t; atomicAdd(&o[40], 1.f); o[t] = s[t ^ 1];",

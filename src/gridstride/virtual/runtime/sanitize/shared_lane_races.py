@@ -107,7 +107,10 @@ def _join(m: IrModule) -> None:
         with b.lanes(mask) as lane:
             b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
         b.store(now + 1, place)
-    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members", "i1 gather") as (b, args):
+    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members", "i1 gather") as (
+        b,
+        args,
+    ):
         warp, active, members, gather = args
         left = b.alloca("i32")
         b.store(active, left)
