@@ -34,8 +34,8 @@ LANE_SHADOW = Layout(
 runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, the last one at
 whose end they at least were at one instruction, and for each lane 32 numbers: up to which epoch it knows what each did.
 The others are for those that wait at an mbarrier (runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which
-epoch others may know what lane l of warp w did, `before[w * 32 + v]` the epoch of warp v up to which all lanes of warp w
-know, `knowing` which ones know more."""
+epoch others may know what lane l of warp w did, `before[w * 32 + v]` the epoch of warp v up to which all lanes of warp
+w know, `knowing` which ones know more."""
 
 SHADOW = Layout(
     "shadow",
