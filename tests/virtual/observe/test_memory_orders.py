@@ -217,7 +217,7 @@ def test_a_relaxed_arrival_and_a_relaxed_wait_order_no_memory(
     assert kinds(source, 1, 64) == found
 
 
-FLAG = """extern "C" __global__ void k(int *o) {
+SHARED_FLAG = """extern "C" __global__ void k(int *o) {
     __shared__ int data;
     __shared__ volatile int flag;
     volatile int* f = PLACE;
@@ -253,7 +253,7 @@ def test_a_volatile_flag_in_shared_memory_publishes_what_is_behind_a_fence(
     gpu: gs.VirtualGPU, place: str, between: str, set_: str, found: set[str]
 ) -> None:
     """As one in global memory does, whether the compiler knows that it is in shared memory or not."""
-    source = FLAG.replace("PLACE", place).replace("BETWEEN", between).replace("SET", set_)
+    source = SHARED_FLAG.replace("PLACE", place).replace("BETWEEN", between).replace("SET", set_)
     assert kinds(source, 1, 64) == found
 
 
