@@ -215,3 +215,70 @@ def test_a_relaxed_arrival_and_a_relaxed_wait_order_no_memory(
 ) -> None:
     source = TILE.replace("ARRIVE", arrive).replace("WAIT", wait).replace("FENCE", fence)
     assert kinds(source, 1, 64) == found
+
+
+SHARED_FLAG = """extern "C" __global__ void k(int *o) {
+    __shared__ int data;
+    __shared__ volatile int flag;
+    volatile int* f = PLACE;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        if (threadIdx.x == 32) { data = o[40] + 7; BETWEEN; SET; }
+    } else {
+        while (!*f);
+        o[threadIdx.x] = data;
+    }
+}
+"""
+TOLD = (
+    'asm volatile("st.SEM.cta.shared.u32 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared((void*)&flag)) : "memory")'
+)
+
+
+@pytest.mark.parametrize("place", ["&flag", "o[1] < 0 ? (volatile int*)o : &flag"])
+@pytest.mark.parametrize(
+    ("between", "set_", "found"),
+    [
+        ("", "*f = 1", {"race"}),
+        ("", TOLD.replace("SEM", "relaxed"), {"race"}),
+        ("__threadfence_block()", "*f = 1", set()),
+        ("__threadfence()", "*f = 1", set()),
+        ("", TOLD.replace("SEM", "release"), set()),
+        ("", "atomicExch((int*)&flag, 1)", set()),
+        ('asm volatile("fence.acq_rel.cta;" ::: "memory")', TOLD.replace("SEM", "relaxed"), set()),
+    ],
+)
+def test_a_volatile_flag_in_shared_memory_publishes_what_is_behind_a_fence(
+    gpu: gs.VirtualGPU, place: str, between: str, set_: str, found: set[str]
+) -> None:
+    """As one in global memory does, whether the compiler knows that it is in shared memory or not."""
+    source = SHARED_FLAG.replace("PLACE", place).replace("BETWEEN", between).replace("SET", set_)
+    assert kinds(source, 1, 64) == found
+
+
+BACK = """extern "C" __global__ void k(int *o) {
+    __shared__ int data;
+    __shared__ volatile int full, empty;
+    if (threadIdx.x == 0) full = empty = 0;
+    __syncthreads();
+    for (int i = 1; i < 4; i++) {
+        if (threadIdx.x == 32) {
+            while (empty < i - 1);
+            data = i;
+            __threadfence_block();
+            full = i;
+        } else if (threadIdx.x == 0) {
+            while (full < i);
+            o[i] = data;
+            BEHIND;
+            empty = i;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("behind", "found"), [("", {"race"}), ("__threadfence_block()", set())])
+def test_who_has_read_says_so_behind_a_fence(gpu: gs.VirtualGPU, behind: str, found: set[str]) -> None:
+    assert kinds(BACK.replace("BEHIND", behind), 1, 64) == found

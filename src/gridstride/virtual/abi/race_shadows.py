@@ -27,13 +27,15 @@ PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
 
 LANE_SHADOW = Layout(
-    "lanes", "epoch:i32[32] met:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32]"
+    "lanes",
+    "epoch:i32[32] met:i32[32] gathered:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32]",
 )
 """Head of a block's shadow for races within a warp; two entries for each unit follow (see
-runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, and for each lane
-32 numbers: up to which epoch it knows what each lane did. The others are for those that wait at an mbarrier
-(runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which epoch others may know what lane l of warp w did,
-`before[w * 32 + v]` the epoch of warp v up to which all lanes of warp w know, `knowing` which ones know more."""
+runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, the last one at
+whose end they at least were at one instruction, and for each lane 32 numbers: up to which epoch it knows what each did.
+The others are for those that wait at an mbarrier (runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which
+epoch others may know what lane l of warp w did, `before[w * 32 + v]` the epoch of warp v up to which all lanes of warp
+w know, `knowing` which ones know more."""
 
 SHADOW = Layout(
     "shadow",

@@ -53,13 +53,15 @@ def _observe(m: IrModule) -> None:
         warp, at, _, mask, address, size = args
         b.call("void", "gs_count_shared_atomic", warp, at, mask, address, size)
         b.call("void", "gs_race_sync", warp)
-    for kind in ("load", "store", "sync", "async"):
+    for kind in ("load", "store", "heard", "told", "sync", "async"):
         result = "i32" if kind == "load" else "void"
         with m.function(result, f"gs_observe_shared_{kind}", *head, f"{wide('i32')} address", "i32 size") as (b, args):
             warp, at, site, mask, address, size = args
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
-            if kind == "sync":
-                b.call("void", "gs_race_sync", warp)
+            if kind in ("sync", "heard"):
+                b.call("void", f"gs_race_{kind}", warp)
+            if kind == "told":  # of what one lane did: what is between warps takes a fence ahead of it
+                b.call("void", "gs_lanes_publish", warp)
             if kind in ("store", "async"):
                 b.call("void", "gs_wgmma_written", warp, site, mask, address, size)
             if kind in ("load", "store"):  # asynchronous ones are checked when they land

@@ -7,7 +7,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.cluster_addresses import to_generic
-from gridstride.virtual.lowering.observed.global_accesses import releases_widely
+from gridstride.virtual.lowering.observed.global_accesses import releases, releases_widely
 from gridstride.virtual.ptx.module import Instruction
 
 _ELSEWHERE = frozenset(["global", "const", "local", "param"])
@@ -32,5 +32,7 @@ def watch_cluster(cx: Lowering, site: int, access: Access, addresses: Value, kin
     name = f"gs_team_{'atomic' if atomic else kind}"
     size = constant("i32", access.bytes)
     b.call("void", name, cx.warp, constant("i32", site), cx.active(), where, size)
-    if atomic:
+    if kind == "load" and ordered(cx.ins):
+        b.call("void", "gs_race_heard", cx.warp)
+    elif atomic and (kind != "store" or releases(cx.ins)):
         b.call("void", "gs_race_sync", cx.warp)

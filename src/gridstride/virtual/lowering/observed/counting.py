@@ -24,7 +24,7 @@ from gridstride.virtual.lowering.observed.array_bounds import watch_array
 from gridstride.virtual.lowering.observed.cluster_accesses import in_shared, watch_cluster
 from gridstride.virtual.lowering.observed.copy_overlap import overlapped
 from gridstride.virtual.lowering.observed.dependency_chains import Chain
-from gridstride.virtual.lowering.observed.global_accesses import checks_value, scope_of, watch_global
+from gridstride.virtual.lowering.observed.global_accesses import checks_value, releases, scope_of, watch_global
 from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
 from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
@@ -224,8 +224,8 @@ class Counting(Observer):
     def acquired(self, cx: Lowering) -> None:
         """After an atomic, or a load that sees others' writes; one of shared memory has told its block already."""
         space = space_of(cx.ins)
-        if space == "generic" and ordered(cx.ins):
-            cx.b.call("void", "gs_race_sync", cx.warp)  # it may have been shared memory after all
+        if space == "generic" and ordered(cx.ins):  # it may have been shared memory after all
+            cx.b.call("void", "gs_race_heard" if cx.ins.opcode == "ld" else "gs_race_sync", cx.warp)
         elif cx.program.clusters:
             cx.b.call("void", "gs_team_learn", cx.warp)
         if space != "shared":
@@ -293,7 +293,11 @@ def _watched(cx: Lowering, access: Access, kind: str) -> str:
         return "shared_async"
     if kind in ("atom", "red") and not _counts_up(cx.ins):
         return "shared_atomic"
-    return f"shared_{kind}" if kind in ("load", "store") and not ordered(cx.ins) else "shared_sync"
+    if kind in ("load", "store") and not ordered(cx.ins):
+        return f"shared_{kind}"
+    if kind == "load":
+        return "shared_heard"
+    return "shared_sync" if kind != "store" or releases(cx.ins) else "shared_told"
 
 
 def _counts_up(ins: Instruction) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.race_shadows import BLOCK_STRONG, CHECKED, LANED, NON_COHERENT, PLAIN, STRONG, UNWATCHED
 from gridstride.virtual.ir.builder import Value, constant
-from gridstride.virtual.lowering.analysis.memory_operands import ordered, space_of
+from gridstride.virtual.lowering.analysis.memory_operands import ordered
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Instruction
 
@@ -14,9 +14,14 @@ def scope_of(ins: Instruction) -> int:
     return BLOCK_STRONG if "cta" in ins.modifiers else STRONG
 
 
+def releases(ins: Instruction) -> bool:
+    """Whether an access releases what came before it: a volatile or relaxed one does not."""
+    return not {"release", "acq_rel"}.isdisjoint(ins.modifiers)
+
+
 def releases_widely(ins: Instruction) -> bool:
     """Whether an access releases what came before it to other blocks, too."""
-    return not {"release", "acq_rel"}.isdisjoint(ins.modifiers) and scope_of(ins) == STRONG
+    return releases(ins) and scope_of(ins) == STRONG
 
 
 _CHECKING = frozenset(["cas", "min", "max", "and", "or"])
@@ -46,11 +51,10 @@ def watch_global(cx: Lowering, kind: str) -> Value:
     b, atomic = cx.b, kind in ("atom", "red")
     if kind == "fetch":
         return constant("i32", UNWATCHED)
-    releases = {"release", "acq_rel"} & set(cx.ins.modifiers)
     if releases_widely(cx.ins):
         b.call("void", "gs_race_fence", cx.warp)
-    elif releases or (kind == "store" and ordered(cx.ins) and space_of(cx.ins) == "generic"):
-        b.call("void", "gs_race_sync", cx.warp)  # of a generic address: it may be shared memory
+    elif releases(cx.ins):
+        b.call("void", "gs_race_sync", cx.warp)
     if (atomic or (kind == "store" and ordered(cx.ins))) and scope_of(cx.ins) == STRONG:
         b.call("void", "gs_race_tell", cx.warp, cx.active())
     strength = scope_of(cx.ins) if atomic or ordered(cx.ins) else _plain(cx)

@@ -14,28 +14,32 @@ from gridstride.virtual.ptx.module import Instruction
 
 
 def meet(cx: Lowering, ins: Instruction) -> None:
-    """Ahead of each instruction: some bring the lanes of a warp together, those with a member mask in join_members."""
+    """Ahead of each instruction: some order the memory of a warp's lanes; those with a member mask in join_members."""
     if ins.opcode in _MASKED or (ins.opcode in ("bar", "barrier") and "warp" in ins.modifiers):
         return
     if ins.opcode == "mbarrier" and ins.modifiers[0] in _OF_LANES:
         cx.b.call("void", f"gs_lanes_{_OF_LANES[ins.modifiers[0]]}", cx.warp, cx.active())
+    elif ins.opcode in _MATRIX:
+        cx.b.call("void", "gs_lanes_gather", cx.warp)
     elif "sync" in ins.modifiers or ISA[ins.opcode].meets:
         cx.b.call("void", "gs_lanes_sync", cx.warp)
 
 
 _OF_LANES = {"arrive": "release", "arrive_drop": "release", "test_wait": "wait", "try_wait": "wait"}
 _MASKED = frozenset(["shfl", "vote", "match", "redux", "elect"])
+_MATRIX = frozenset(["ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"])
+"""These wait for the lanes of the warp, as those of _MASKED do, and order no memory."""
 
 
 def join_members(cx: Lowering, members: Value) -> None:
-    """At a .sync instruction: the lanes that its mask names know what each of them has done."""
-    b = cx.b
+    """At a .sync instruction: the lanes that its mask names know what each of them has done, or has read."""
+    b, gather = cx.b, cx.ins.opcode in _MASKED
     if members.name == "-1":
-        b.call("void", "gs_lanes_sync", cx.warp)
+        b.call("void", f"gs_lanes_{'gather' if gather else 'sync'}", cx.warp)
     elif members.wide:
-        b.call("void", "gs_lanes_members", cx.warp, cx.active(), members)
+        b.call("void", "gs_lanes_members", cx.warp, cx.active(), members, constant("i1", gather))
     else:
-        b.call("void", "gs_lanes_join", cx.warp, members)
+        b.call("void", "gs_lanes_join", cx.warp, members, constant("i1", gather))
 
 
 def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:

@@ -219,7 +219,10 @@ def _wait(m: IrModule) -> None:
                 ):
                     group = b.load(wide("i32"), entry.field("group"), align=4)
                     due = b.bitcast(b.compare("slt", group, limit), "i32")
-                    b.call("void", "gs_copies_do", warp, entry, due & mask)
+                    landing = due & mask & entry.mask
+                    b.call("void", "gs_copies_do", warp, entry, landing)
+                    if kind == GROUPED:
+                        b.call("void", "gs_lanes_copied", warp, entry, landing)
                 b.call("void", "gs_copies_trim", queue)
                 if name == "gs_bulk_wait":
                     _finish(b, warp, queue)

@@ -19,10 +19,11 @@ _CLOCKS = 2 * 4 * MOST
 
 
 def emit_cluster_orders(m: IrModule) -> None:
-    """gs_race_sync, gs_team_give, gs_team_flip, gs_team_get, gs_team_started."""
-    with m.function("void", "gs_race_sync", "warp* warp") as (b, (warp,)):
-        b.call("void", "gs_race_meet", warp)
-        b.call("void", "gs_team_learn", warp)
+    """gs_race_sync, gs_race_heard, gs_team_give, gs_team_flip, gs_team_get, gs_team_started."""
+    for name, how in (("gs_race_sync", "gs_race_meet"), ("gs_race_heard", "gs_race_learn")):
+        with m.function("void", name, "warp* warp") as (b, (warp,)):
+            b.call("void", how, warp)
+            b.call("void", "gs_team_learn", warp)
     _slot(m)
     _give(m)
     _flip(m)

@@ -1,9 +1,13 @@
 """Races between the lanes of one warp, in the observed build.
 
 Since Volta the lanes of a warp need not run in step: what one lane writes another may read only after a __syncwarp() or
-another instruction that brings lanes together. Each warp counts those (`epoch`), and each unit of shared memory
+another instruction that orders the memory of lanes. Each warp counts those (`epoch`), and each unit of shared memory
 remembers in which epoch which lane wrote it, and which read it. A member mask brings those together that it names: they
 know what each of them knew (`known`). Volatile accesses order nothing between lanes either.
+
+Votes, matches, shuffles and matrix instructions wait for all lanes, too, but order no memory: what was read before has
+been read, what was written need not be seen (`gathered` beside `met`). Those that name some lanes alone count as order.
+A cp.async is a write by its own lane where that lane waits for it.
 """
 
 from __future__ import annotations
@@ -30,26 +34,30 @@ SEVERAL = 0x80
 
 
 def emit_lanes(m: IrModule) -> None:
-    """gs_lanes_begin, gs_lanes_sync, gs_lanes_join, gs_lanes_members, gs_lanes_load, gs_lanes_store."""
+    """gs_lanes_begin, _sync, _gather, _join, _members, _load, _store, _copied; see each."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
         pointer = lanes.field("epoch")
         now = b.load(vector, pointer, align=4)
-        b.store(now, lanes.field("met"), align=4)
+        for field in ("met", "gathered"):
+            b.store(now, lanes.field(field), align=4)
         b.store(now + 1, pointer, align=4)
         lane_orders.begin(b, lanes, now)
     emit_lane_orders(m)
-    with m.function("void", "gs_lanes_sync", "warp* warp") as (b, (warp,)):
-        b.call("void", "gs_lanes_meet", warp)
-        lanes = block_lanes(b, warp)
-        pointer = _epoch(b, lanes, warp)
-        now = b.load("i32", pointer)
-        b.store(now, lanes.field("met", b.resize(warp.warp, "i64")))
-        lane_orders.release_all(b, lanes, warp, now)
-        b.store(now + 1, pointer)
+    for name, fields in (("sync", ("met", "gathered")), ("gather", ("gathered",))):
+        with m.function("void", f"gs_lanes_{name}", "warp* warp") as (b, (warp,)):
+            b.call("void", "gs_lanes_meet", warp)
+            lanes = block_lanes(b, warp)
+            pointer = _epoch(b, lanes, warp)
+            now = b.load("i32", pointer)
+            for field in fields:
+                b.store(now, lanes.field(field, b.resize(warp.warp, "i64")))
+            lane_orders.release_all(b, lanes, warp, now)
+            b.store(now + 1, pointer)
     _join(m)
     for kind in ("load", "store"):
         _access(m, kind)
+    _copied(m)
 
 
 def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
@@ -63,9 +71,9 @@ def _row(b: Builder, lanes: Record, warp: Record, lane: Value) -> Value:
     return b.offset(lanes.field("known"), number * (4 * LANES))
 
 
-def _met(b: Builder, lanes: Record, warp: Record) -> Value:
-    """The epoch in which all lanes of the warp last met."""
-    return b.load("i32", lanes.field("met", b.resize(warp.warp, "i64")))
+def _met(b: Builder, lanes: Record, warp: Record, plane: int) -> Value:
+    """The last epoch whose writes, or reads, no lane of the warp can be ahead of."""
+    return b.load("i32", lanes.field("met" if plane == WRITTEN else "gathered", b.resize(warp.warp, "i64")))
 
 
 def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value) -> Value:
@@ -74,12 +82,16 @@ def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value
 
 
 def _join(m: IrModule) -> None:
-    """gs_lanes_join: the lanes of a mask meet. gs_lanes_members: those of each mask that active lanes name; who is
-    named counts, here or not, as the hardware waits for all.
+    """gs_lanes_join: the lanes of a mask meet, or with `gather` where it names all of them gather. gs_lanes_members:
+    those of each mask that active lanes name; who is named counts, here or not, as the hardware waits for all.
     """
     vector = wide("i32")
-    with m.function("void", "gs_lanes_join", "warp* warp", "i32 mask") as (b, (warp, mask)):
+    with m.function("void", "gs_lanes_join", "warp* warp", "i32 mask", "i1 gather") as (b, (warp, mask, gather)):
         with b.if_((warp.live & ~mask) == 0, likely=True):
+            with b.if_(gather):
+                b.call("void", "gs_lanes_gather", warp)
+                b.ret()
+            b.terminated = False
             b.call("void", "gs_lanes_sync", warp)
             b.ret()
         b.terminated = False
@@ -97,8 +109,11 @@ def _join(m: IrModule) -> None:
         with b.lanes(mask) as lane:
             b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
         b.store(now + 1, pointer)
-    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members") as (b, args):
-        warp, active, members = args
+    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members", "i1 gather") as (
+        b,
+        args,
+    ):
+        warp, active, members, gather = args
         left = b.alloca("i32")
         b.store(active, left)
         with b.loop() as done:
@@ -106,7 +121,7 @@ def _join(m: IrModule) -> None:
             b.break_if(rest == 0, done)
             lane = b.call("i32", "llvm.cttz.i32", rest, constant("i1", False))
             mask = b.extract(members, lane)
-            b.call("void", "gs_lanes_join", warp, mask)
+            b.call("void", "gs_lanes_join", warp, mask, gather)
             b.store(rest & ~(mask | (i32(1) << lane)), left)
 
 
@@ -138,6 +153,16 @@ def _access(m: IrModule, kind: str) -> None:
             _note(b, known, entry, lane, me | lane, kind)
 
 
+def _copied(m: IrModule) -> None:
+    """gs_lanes_copied: lanes have waited for what an entry of the queue of copies has written for each of them."""
+    with m.function("void", "gs_lanes_copied", "warp* warp", "copy* copy", "i32 lanes") as (b, (warp, entry, active)):
+        block_lanes(b, warp)
+        with b.if_((warp.observed != 0) & (active != 0)):
+            target = b.load(wide("i64"), entry.field("target"), align=8)
+            offsets = b.resize(target - b.splat(warp.shared), "i32")
+            b.call("void", "gs_lanes_store", warp, entry.site, active, offsets, entry.size)
+
+
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
     """An i1: the entry is of this warp and this epoch."""
     same = ((who >> 8) & (LANES - 1)) == number
@@ -162,7 +187,7 @@ def _against(
     b.store(constant("i1", False), hidden)
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
-    met, known = _met(b, lanes, warp), _known_of(b, lanes, warp, lane, other)
+    met, known = _met(b, lanes, warp, plane), _known_of(b, lanes, warp, lane, other)
     epoch, them = b.load("i32", entry), (who >> 8) & (LANES - 1)
     now, ours = epoch > b.intrinsic("umax", met, known), them == warp.warp
     several = (who & SEVERAL) != 0
@@ -218,7 +243,7 @@ def _note(b: Builder, seen: _Known, entry: Value, lane: Value, who: Value, kind:
         reader = old & (LANES - 1)
         ours = ((old >> 8) & (LANES - 1)) == warp.warp
         # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the reader before it.
-        known = b.intrinsic("umax", _met(b, lanes, warp), _known_of(b, lanes, warp, lane, reader))
+        known = b.intrinsic("umax", _met(b, lanes, warp, READ), _known_of(b, lanes, warp, lane, reader))
         several = (reader != lane) | ((old & SEVERAL) != 0)
         who |= b.select(ours & (before > known) & several, i32(SEVERAL), i32(0))
     b.store(seen.epoch, entry)

@@ -91,9 +91,10 @@ def _race_clocks(m: IrModule) -> None:
 def _race_meet(m: IrModule) -> None:
     """gs_race_meet: release to, and acquire from, one clock for the whole block. gs_race_release and gs_race_fence, for
     all blocks: release alone. A fence acquires nothing by itself: what a thread has read before it does, and an atomic,
-    a volatile or an ordered access has read it. gs_race_order: the same as the first for some lanes alone
-    (lane_orders.py). One clock for all of those: order is never missed, a race may be.
+    a volatile or an ordered access has read it. gs_race_learn, for a load: acquire alone. gs_race_order: the same as
+    the first for some lanes alone (lane_orders.py). One clock for all of those: order is never missed, a race may be.
     """
+    _race_learn(m)
     names = ("gs_race_meet", "gs_race_release", "gs_race_fence", "gs_race_order")
     for name in names:
         device, acquires = name == "gs_race_fence", name in ("gs_race_meet", "gs_race_order")
@@ -123,6 +124,19 @@ def _race_meet(m: IrModule) -> None:
                 b.call("void", "gs_stamp_enter", race, ahead, own)
             if device:
                 b.call("void", "gs_team_sync", warp)
+
+
+def _race_learn(m: IrModule) -> None:
+    type_ = wide("i32")
+    with m.function("void", "gs_race_learn", "warp* warp") as (b, (warp,)):
+        b.call("void", "gs_lanes_publish", warp)
+        race = warp.block.race
+        with b.if_(race != NULL):
+            own = warp.warp
+            row, time = row_of(b, race, own), entry(b, race.field("acquired"), own)
+            both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, race.field("released"), align=4))
+            b.store(both, row, align=4)
+            b.store(b.intrinsic("umax", b.load("i32", time), race.released_at), time)
 
 
 def plane_of(b: Builder, race: Record, name: str, unit: Value) -> Value:
