@@ -4,8 +4,8 @@
 // Mapping: thread t has row t.
 //
 // entry: row_dot_thread_per_row
-// block: 128
-// grid: ceil(rows/128)
+// block: 256
+// grid: ceil(rows/256)
 
 #include <cuda_fp16.h>
 
