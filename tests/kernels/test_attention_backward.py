@@ -145,7 +145,7 @@ def test_the_forward_rung_leaves_lse_where_it_is_asked_for() -> None:
     with use(VirtualGPU("h200", sanitize=True, time_limit=60)):
         module = cuda(file.source, ["-DHEAD_WIDTH=64", "-DLOG_SUM_EXP=1"], filename=file.filename)
         launch = module[file.entry].observe((2, 1, 1), 384, 2 * 64 * (128 + 4 * 128))
-        run = launch(q, k, v, out, 1, 2, 70, 150, -3, -0.125, lse)
+        run = launch(q, k, v, out, 1, 2, 70, 150, -3, lse, -0.125)
     assert run.findings == ()
     _, expected = torch.ops.gridstride.attention_with_lse(*(torch.tensor(x).double() for x in (q, k, v)), -3, -0.125)
     torch.testing.assert_close(torch.tensor(lse).double(), expected, atol=1e-5, rtol=1e-5)

@@ -20,13 +20,13 @@ def among(draw: random.Random, problem: Problem, chosen: Mapping[str, int]) -> d
     return strided(draw, problem, sizes)
 
 
-def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]:
-    """These sizes, and next to nothing of the others. Two at least of what is in no output, such as the blocks of a
-    cache or the terms of a sum: of one alone every place would hold the same.
+def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int], *, least: int = 1) -> dict[str, int]:
+    """These sizes, and next to nothing of the others: `least` or more, and two at least of what is in no output, such
+    as the blocks of a cache or the terms of a sum: of one alone every place would hold the same.
     """
     seen = frozenset[str]().union(*(names(extent) for p in problem.outputs for extent in p.shape))
     rest = {
-        name: draw.randint(1 if name in seen else min(2, limit), min(3, limit))
+        name: draw.randint(min(least if name in seen else max(least, 2), limit), min(3, limit))
         for name, limit in free_sizes(problem).items()
     }
     return strided(draw, problem, {**rest, **sizes})

@@ -66,6 +66,6 @@ def run_rung(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float, lse: Tens
     if count := batch * heads * ceil_div(queries, _QUERIES):
         blocks = min(properties(q.device).multiprocessors, count)
         shared = 2 * width * (_QUERIES + 4 * _KEYS)
-        args = (q, k, v, out, batch * kv_heads, heads // kv_heads, queries, keys, past, scale)
-        run((blocks, 1, 1), _THREADS, *args, *([] if lse is None else [lse]), shared=shared)
+        args = (q, k, v, out, batch * kv_heads, heads // kv_heads, queries, keys, past)
+        run((blocks, 1, 1), _THREADS, *args, *([] if lse is None else [lse]), scale, shared=shared)
     return out

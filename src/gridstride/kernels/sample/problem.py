@@ -41,7 +41,10 @@ def drawn(logits: Array, temperature: float, top_k: int, top_p: float, min_p: fl
 
 
 def kept_sums(logits: Array, temperature: float, top_k: int, top_p: float, min_p: float) -> Array:
-    """The weights of the tokens that are left, added up in the vocabulary's order."""
+    """The weights of the tokens that are left, added up in the vocabulary's order: in float64, whatever logits are, for
+    2^-40 of a weight counts.
+    """
+    logits = logits.astype(np.float64)
     shares = np.exp((logits - logits.max()) / temperature)
     kept = shares >= min_p
     if 0 < top_k < len(logits):

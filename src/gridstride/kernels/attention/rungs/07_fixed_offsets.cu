@@ -5,8 +5,8 @@
 //   row: two addresses and constants, and no test where the tile ends before the last row.
 // Mapping: as 06, but the row of a piece is t / 16 + 4 i and its chunk t % 16 (t / 8 + 8 i and t % 8 of heads of 64).
 //
-// With LOG_SUM_EXP there is one more parameter, lse [H, G, Q]: log of the sum of e^score of each query, -Inf of none, from
-// which the backward pass makes the weights again.
+// With LOG_SUM_EXP there is one more parameter before scale, lse [H, G, Q]: log of the sum of e^score of each query,
+// -Inf of none, from which the backward pass makes the weights again.
 //
 // entry: attention_fixed_offsets
 // block: 384
@@ -27,12 +27,11 @@ typedef __half Element;
 #define TYPE "bf16"
 typedef __nv_bfloat16 Element;
 #endif
+
 #ifdef LOG_SUM_EXP
-#define LSE_PARAMETER , float* __restrict__ lse
-#define LSE_ARGUMENT , lse
+#define LSE_PARAMETER float* __restrict__ lse,
 #else
 #define LSE_PARAMETER
-#define LSE_ARGUMENT
 #endif
 
 constexpr int D = HEAD_WIDTH;
@@ -471,12 +470,16 @@ struct Consumer {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 attention_fixed_offsets(const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v,
-                    Element* __restrict__ out, int H, int G, int Q, int K, int past, float scale LSE_PARAMETER)
+                        Element* __restrict__ out, int H, int G, int Q, int K, int past,
+                        LSE_PARAMETER float scale)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ Barriers barriers;
     Tiles& tiles = *reinterpret_cast<Tiles*>(memory);
-    const Problem problem = {q, k, v, out, H, G, Q, K, past, scale LSE_ARGUMENT};
+#ifndef LOG_SUM_EXP
+    float* const lse = nullptr;
+#endif
+    const Problem problem = {q, k, v, out, H, G, Q, K, past, scale, lse};
     const int count = (Q + QUERIES - 1) / QUERIES * G * H;
 
     if (threadIdx.x == 0) {

@@ -199,8 +199,10 @@ __device__ __forceinline__ void sort_tile(
     }
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-        s.in_order[s.of_warps[warp][key[r] >> p.shift & (DIGITS - 1)] + (place[r / 2] >> 16 * (r % 2) & 0xffff)] = key[r];
+    for (int r = 0; r < ROWS; ++r) {
+        const unsigned int begin = s.of_warps[warp][key[r] >> p.shift & (DIGITS - 1)];
+        s.in_order[begin + (place[r / 2] >> 16 * (r % 2) & 0xffff)] = key[r];
+    }
     if (tile + (int)gridDim.x < p.tiles) fetch(p.from, p.n, tile + (int)gridDim.x, inside, p.shift, key);
     if (t < DIGITS) {
         const unsigned int before = look_back(p.published, tile);
