@@ -217,22 +217,22 @@ def translated(findings: Iterable[Any], buffers: Buffers | None = None) -> tuple
     return causes or tuple(kept.values())
 
 
-def _of_an_output(values: Any, buffers: Buffers) -> str:
+def _of_an_output(finding: Any, buffers: Buffers) -> str:
     """The message; of what is read before it is written and is an output, with what the problem has there: it is read
     by mistake, or because the kernel takes it for an input.
     """
-    message = str(values.message)
-    output = buffers.output_at(values.address) if values.kind == "uninitialised_read" and values.address else None
+    message = str(finding.message)
+    output = buffers.output_at(finding.address) if finding.kind == "uninitialised_read" and finding.address else None
     if output is None:
         return message
     what = f". It is {output}, an output of the problem, which holds nothing before the kernel has written it. "
     return message.replace(UNFILLED, what + _in_order_of(buffers))
 
 
-def _of_an_input(values: Any, buffers: Buffers) -> str:
+def _of_an_input(finding: Any, buffers: Buffers) -> str:
     """The message of a store to an input, whatever it holds in the end."""
-    name = buffers.input_at(values.address)
-    did, _, _ = str(values.message).partition(", which this launch")
+    name = buffers.input_at(finding.address)
+    did, _, _ = str(finding.message).partition(", which this launch")
     rule = "An input may not be written, not even to put it back"
     return f"the kernel wrote to its input {name}: {did}. {rule}. {_in_order_of(buffers)}"
 

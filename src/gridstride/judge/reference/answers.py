@@ -36,9 +36,9 @@ def marked(problem: Problem, case: Case, name: str, wide: Values, results: Value
     """Which elements of an output its invariant finds wrong."""
     what = f"the invariant of {name}"
     with np.errstate(all="ignore"):
-        magnitudes = _said(problem, case, what, lambda: problem.invariants[name](wide, results))
+        marks = _said(problem, case, what, lambda: problem.invariants[name](wide, results))
     try:
-        return np.broadcast_to(np.asarray(magnitudes, bool), results[name].shape)
+        return np.broadcast_to(np.asarray(marks, bool), results[name].shape)
     except (TypeError, ValueError) as error:
         raise _wrong(problem, case, f"{what} gives no mark for each element: {error}") from error
 
@@ -47,11 +47,11 @@ def _given(
     problem: Problem, case: Case, what: str, function: Callable[[Values], dict[str, Array]], wide: Values
 ) -> dict[str, Array]:
     with np.errstate(all="ignore"):
-        expected = _said(problem, case, what, lambda: function(wide))
-    if not isinstance(expected, dict):
-        kind = type(expected).__name__
+        outputs = _said(problem, case, what, lambda: function(wide))
+    if not isinstance(outputs, dict):
+        kind = type(outputs).__name__
         raise _wrong(problem, case, f"{what} gives {kind}: a dictionary of outputs by name is needed")
-    return {p.name: _shaped(problem, case, what, p, expected[p.name]) for p in problem.outputs if p.name in expected}
+    return {p.name: _shaped(problem, case, what, p, outputs[p.name]) for p in problem.outputs if p.name in outputs}
 
 
 def _shaped(problem: Problem, case: Case, what: str, parameter: Parameter, values: Any) -> Array:
