@@ -71,23 +71,24 @@ class FakeRunner:
         histories = [self._history(batch, s, int(batch.lengths[s])) for s in sequences]
         if any(RAISES in history for history in histories):
             raise RuntimeError("a token that this model cannot bear")
-        tokens = np.zeros((len(batch.sampled), batch.steps), np.int64)
+        tokens = np.full((len(batch.sampled), batch.steps), -1, np.int64)
         for m, (row, draw) in enumerate(zip(batch.sampled.tolist(), batch.draws, strict=True)):
             s = int(np.searchsorted(batch.starts, row, side="right")) - 1
             history = histories[s][: int(batch.positions[row]) + 1]  # proposed tokens may come behind it
             assert history == [*draw.prompt, *draw.output]
             assert draw.index == len(draw.output)
-            tokens[m] = self._go_on(batch, s, history)
+            ahead = batch.steps if np.diff(batch.starts)[s] == 1 else 1
+            tokens[m, :ahead] = self._go_on(batch, s, history, steps=ahead)
         logprobs = tuple(_logprobs(tokens[m], d.sampling.logprobs) for m, d in enumerate(batch.draws))
         return Sampled(tokens, logprobs)
 
-    def _go_on(self, batch: Batch, s: int, history: list[int]) -> list[int]:
+    def _go_on(self, batch: Batch, s: int, history: list[int], *, steps: int) -> list[int]:
         """The sequence's next tokens, each but the last written to its slot as a device would."""
         out: list[int] = []
-        for step in range(batch.steps):
+        for step in range(steps):
             bad = NOT_FINITE in history and len(history) % 6 == 0
             out.append(-1 if bad else self.text(history))
-            if step + 1 < batch.steps:
+            if step + 1 < steps:
                 position = len(history)
                 slot = batch.blocks[s, position // self.block_size] * self.block_size + position % self.block_size
                 self._write(np.array([slot]), np.array([out[-1]]), np.array([position]))
@@ -117,7 +118,8 @@ class FakeRunner:
         assert len(counts) == len(batch.lengths) == len(batch.blocks)
         assert len(batch.sampled) == len(batch.draws)
         assert (batch.positions < self.context).all()
-        assert batch.steps == 1 or (counts == 1).all()
+        single = np.flatnonzero(counts == 1)
+        assert batch.steps == 1 or set(batch.starts[1:][single] - 1) <= set(batch.sampled.tolist())
         assert batch.steps <= (self.steps if len(counts) > 1 else self.steps_alone)
         rows = np.repeat(np.arange(len(counts)), counts)
         block = batch.blocks[rows, batch.positions // self.block_size]

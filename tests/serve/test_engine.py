@@ -170,6 +170,38 @@ def test_several_steps_are_asked_for_only_while_all_decode_and_no_more_than_are_
     assert tokens(found["b"]) == expected([3, 4], Sampling(max_tokens=12))
 
 
+def test_decoding_sequences_run_ahead_while_prompts_come() -> None:
+    runner, engine = roomy(steps=8)
+    engine.submit(submit("a", [1, 2], max_tokens=20))
+    first = engine.step()
+    engine.submit(submit("b", [3, 4, 5], max_tokens=12))
+    second = engine.step()
+    found = run(engine)
+    assert [(len(batch.tokens), batch.steps) for batch in runner.batches[:3]] == [(2, 1), (4, 8), (2, 8)]
+    assert [(update.id, len(update.tokens)) for update in second] == [("a", 8), ("b", 1)]
+    assert tokens([*first, *second[:1], *found["a"]]) == expected([1, 2], Sampling(max_tokens=20))
+    assert tokens([*second[1:], *found["b"]]) == expected([3, 4, 5], Sampling(max_tokens=12))
+
+
+def test_what_prompts_need_of_the_host_holds_nobody_up() -> None:
+    runner, engine = roomy(steps=8)
+    engine.submit(submit("a", [1, 2], max_tokens=20))
+    engine.step()
+    engine.submit(submit("b", [3, 4, 5], max_tokens=1, logprobs=0))
+    assert [len(update.tokens) for update in engine.step()] == [8, 1]
+
+
+def test_a_chunk_of_one_token_that_is_not_the_last_keeps_all_to_one_step() -> None:
+    runner = FakeRunner(blocks=100, block_size=4, context=200, steps=8)
+    engine = Engine(runner, max_running=2, max_batch_tokens=2)
+    engine.submit(submit("a", [1, 2], max_tokens=20))
+    engine.step()
+    engine.submit(submit("b", [3, 4, 5], max_tokens=4))
+    found = run(engine)
+    assert [batch.steps for batch in runner.batches[:3]] == [1, 1, 1]
+    assert tokens(found["b"]) == expected([3, 4, 5], Sampling(max_tokens=4))
+
+
 def test_one_sequence_may_run_further_ahead_than_several() -> None:
     runner = FakeRunner(blocks=200, block_size=4, context=200, steps=4)
     runner.steps_alone = 16

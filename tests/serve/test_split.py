@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,22 @@ def test_what_the_parts_gave_comes_in_the_order_of_the_draws() -> None:
     said = (TokenLogprobs(-1.0, ()),)
     first = Sampled(np.array([[7], [9]]), (None, None), (READ,)), part(draws=[0, 2], reads=[1])
     second = Sampled(np.array([[8]]), (said,), (OTHER,)), part(draws=[1], reads=[0])
-    whole = joined([first, second])
+    whole = joined([first, second], steps=1)
     assert whole.readings == (OTHER, READ)
     assert whole.tokens.tolist() == [[7], [8], [9]]
     assert whole.logprobs == (None, said, None)
+
+
+def test_only_decoding_sequences_take_several_steps() -> None:
+    """And -1 stands where the others took none."""
+    whole = replace(batch([(1, 5, 1), (3, 0, 1), (1, 2, 1)]), steps=4)
+    found = list(parts(whole, decoding=8, prompts=ROOMY))
+    assert [(part.decoding, part.batch.steps) for part in found] == [(True, 4), (False, 1)]
+    results = [(Sampled(np.full((len(p.draws), p.batch.steps), 7), (None,) * len(p.draws)), p) for p in found]
+    assert joined(results, steps=4).tokens.tolist() == [[7] * 4, [7, -1, -1, -1], [7] * 4]
+
+
+def test_a_batch_of_prompts_alone_takes_one_step() -> None:
+    (alone,) = parts(replace(batch([(3, 0, 1)]), steps=4), decoding=8, prompts=ROOMY)
+    assert alone.batch.steps == 1
+    assert joined([(Sampled(np.array([[7]]), (None,)), alone)], steps=4).tokens.tolist() == [[7, -1, -1, -1]]

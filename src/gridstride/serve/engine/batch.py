@@ -50,9 +50,9 @@ class Read:
 class Batch:
     """N new tokens of S sequences in one row; sequence s has rows starts[s] to starts[s + 1].
 
-    A cache slot is block * block_size + offset. `steps` above 1 asks a batch in which every sequence has one new token
-    and is sampled to go on by itself: the token drawn is the next one's input, its slot follows from `blocks`, which
-    reach far enough.
+    A cache slot is block * block_size + offset. `steps` above 1 asks the sequences that have one new token, which is
+    sampled, to go on by themselves: the token drawn is the next one's input, its slot follows from `blocks`, which
+    reach far enough. Of other sequences' draws one token is wanted, and -1 stands behind it.
     """
 
     tokens: I64  # [N]
@@ -79,7 +79,7 @@ class TokenLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    tokens: I64  # [M, steps]; -1 where the logits were not finite: that request ends with an error, no other
+    tokens: I64  # [M, steps]; -1 first where the logits were not finite: that request ends with an error, no other
     logprobs: tuple[tuple[TokenLogprobs, ...] | None, ...]  # [M], each [steps] where asked for
     readings: tuple[Reading, ...] = ()  # of the batch's reads
 

@@ -102,7 +102,7 @@ class Engine:
         self._note_starts(plan)
         if plan.counts:
             self._steps += 1
-            self._step_tokens = sum(plan.counts.values()) * plan.steps
+            self._step_tokens = sum(count * plan.steps if count == 1 else count for count in plan.counts.values())
             self._execute(plan)
         updates, self._updates = self._updates, []
         return updates

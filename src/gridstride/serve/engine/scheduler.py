@@ -224,12 +224,16 @@ class Scheduler:
         return -(-tokens // self.pool.block_size)
 
     def _steps_ahead(self, plan: Plan) -> int:
-        """How many tokens each sequence can draw without the host, with blocks for all of them; else 1."""
+        """How many tokens each decoding sequence can draw without the host, with blocks for all of them; else 1.
+
+        Prompts are computed beside them: of traffic that keeps the engine full nearly every step has some.
+        """
         most = self._most_alone if len(plan.counts) == 1 else self._most_steps
-        if most == 1 or not plan.counts:
+        decoding = [request for request, count in plan.counts.items() if count == 1]
+        if most == 1 or not decoding:
             return 1
         wished, longest = 1, 0
-        for request in plan.counts:
+        for request in decoding:
             if request.computed + 1 < len(request.tokens) or not request.sampling.plain:
                 return 1
             wished = max(wished, request.sampling.max_tokens - len(request.output))
@@ -237,7 +241,7 @@ class Scheduler:
         steps, size = min(most, wished, self._context - longest), self.pool.block_size
         missing = [
             (request, blocks)
-            for request in plan.counts
+            for request in decoding
             if (blocks := -(-(request.computed + steps) // size) - len(request.blocks)) > 0
         ]
         if sum(blocks for _, blocks in missing) > self.pool.available:

@@ -50,7 +50,7 @@ class BlockTables:
         tokens = [_next_tokens(request, count) for request, count in work]
         drawn = [0 if count < request.remaining else 1 + len(request.proposed) for request, count in work]
         done = [request.computed for request in requests]
-        return self.ragged(requests, done, tokens, drawn, draws=draws, reads=reads, adapters=adapters)
+        return self.ragged(requests, done, tokens, drawn, draws=draws, steps=steps, reads=reads, adapters=adapters)
 
     def ragged(
         self,
@@ -60,6 +60,7 @@ class BlockTables:
         drawn: Sequence[int],
         *,
         draws: tuple[Draw, ...],
+        steps: int = 1,
         reads: tuple[Read, ...] = (),
         adapters: tuple[int, ...] = (),
     ) -> Batch:
@@ -68,7 +69,7 @@ class BlockTables:
         ends = np.cumsum(counts)
         starts = ends - counts
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
-        table = self._rows_of(requests, int((done + counts).max()))
+        table = self._rows_of(requests, int((done + counts).max()) + steps - 1)
         slots = self._slots(table[np.repeat(np.arange(len(requests)), counts), positions // self._size], positions)
         sampled = [row for end, rows in zip(ends.tolist(), drawn, strict=True) for row in range(end - rows, end)]
         return Batch(
@@ -80,6 +81,7 @@ class BlockTables:
             blocks=table,
             sampled=np.array(sampled, np.int32),
             draws=draws,
+            steps=steps,
             reads=reads,
             adapters=adapters,
         )

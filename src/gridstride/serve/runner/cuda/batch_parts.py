@@ -66,8 +66,10 @@ def _groups(
 
 
 def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
+    steps = batch.steps if decoding else 1
     if len(sequences) == len(batch.lengths):
-        return Part(batch, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
+        whole = batch if batch.steps == steps else replace(batch, steps=steps)
+        return Part(whole, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
     counts = np.diff(batch.starts)
     chosen = np.zeros(len(counts), bool)
     chosen[sequences] = True
@@ -85,22 +87,22 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
         blocks=batch.blocks[chosen],
         sampled=last_rows[batch.sampled[draws]].astype(np.int32),
         draws=tuple(batch.draws[i] for i in draws.tolist()),
-        steps=batch.steps,
+        steps=steps,
         reads=tuple(replace(batch.reads[i], sequence=int(numbers[batch.reads[i].sequence])) for i in reads),
     )
     return Part(piece, draws, decoding, np.array(reads, np.int64))
 
 
-def joined(results: list[tuple[Sampled, Part]]) -> Sampled:
-    """What the parts gave, each draw and each reading at its place among all."""
-    if len(results) == 1:
+def joined(results: list[tuple[Sampled, Part]], *, steps: int) -> Sampled:
+    """What the parts gave, each draw and each reading at its place among all; -1 behind what took fewer steps."""
+    if len(results) == 1 and results[0][0].tokens.shape[1] == steps:
         return results[0][0]
     count = sum(len(part.draws) for _, part in results)
-    tokens = np.empty((count, results[0][0].tokens.shape[1]), np.int64)
+    tokens = np.full((count, steps), -1, np.int64)
     logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * count
     readings: dict[int, Reading] = {}
     for sampled, part in results:
-        tokens[part.draws] = sampled.tokens
+        tokens[part.draws, : sampled.tokens.shape[1]] = sampled.tokens
         for i, row_logprobs in zip(part.draws.tolist(), sampled.logprobs, strict=True):
             logprobs[i] = row_logprobs
         readings.update(zip(part.reads.tolist(), sampled.readings, strict=True))

@@ -1,8 +1,8 @@
 """The runner for GPUs: decoding from CUDA graphs, several steps a call, and prompts from graphs of their own.
 
 Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts,
-and tokens with proposed ones behind them, go through a graph of the next larger number of tokens, all in one pass. Both
-are queued before the host waits for either.
+and tokens with proposed ones behind them, go through a graph of the next larger number of tokens, once and all in one
+pass. Both are queued before the host waits for either.
 What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
 """
 
@@ -150,7 +150,7 @@ class CudaRunner:
                 waiting = []
             waiting.append(self._queue(part, inputs, step))
         results += [(queued.read(), queued.part) for queued in waiting]
-        return batch_parts.joined(results)
+        return batch_parts.joined(results, steps=batch.steps)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
