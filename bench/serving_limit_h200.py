@@ -133,7 +133,7 @@ def loads(folder: Path, words: argparse.Namespace, shape: dict[str, Any]) -> dic
 
 
 def prompt_passes(shape: dict[str, Any], device: str, prompt: int) -> dict[str, Any]:
-    """Seconds until 1 and 8 long prompts have their first tokens: the median of three, behind one that does not count."""
+    """Seconds until 1 and 8 long prompts have their first tokens: the median of three, one before uncounted."""
     with torch.device(device):
         decoder = Decoder(DecoderConfig(**shape)).to(torch.bfloat16 if device == "cuda" else torch.float32)
     torch.manual_seed(0)

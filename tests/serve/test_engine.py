@@ -184,7 +184,7 @@ def test_decoding_sequences_run_ahead_while_prompts_come() -> None:
 
 
 def test_what_prompts_need_of_the_host_holds_nobody_up() -> None:
-    runner, engine = roomy(steps=8)
+    _, engine = roomy(steps=8)
     engine.submit(submit("a", [1, 2], max_tokens=20))
     engine.step()
     engine.submit(submit("b", [3, 4, 5], max_tokens=1, logprobs=0))

@@ -1,6 +1,7 @@
 """The engine's process: takes messages, steps, sends what came of it; dies with its parent.
 
-A thread reads the socket, so that a parent that is gone is noticed during a step too.
+A thread reads the socket, so that a parent that is gone is noticed during a step too. Another one writes to it: a
+parent that is busy with its users reads late, and the next step need not wait for that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -56,9 +58,11 @@ class Link:
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._inbox: queue.SimpleQueue[ToEngine | Prepared] = queue.SimpleQueue()
+        self._outbox: queue.SimpleQueue[list[FromEngine] | threading.Event] = queue.SimpleQueue()
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="gridstride-inbox", daemon=True).start()
+        threading.Thread(target=self._write, name="gridstride-outbox", daemon=True).start()
 
     def put(self, message: Prepared) -> None:
         """As if it had come from the parent; any thread may call it."""
@@ -75,9 +79,32 @@ class Link:
             return messages
 
     def send(self, messages: list[FromEngine]) -> None:
+        """Queue them; what is queued together goes out in one frame."""
+        self._outbox.put(messages)
+
+    def flush(self, *, within: float) -> None:
+        """Return when all that was queued is with the parent, or after so many seconds."""
+        sent = threading.Event()
+        self._outbox.put(sent)
+        sent.wait(within)
+
+    def _write(self) -> None:
         try:
-            self._socket.sendall(packed(messages))
-        except OSError:
+            while True:
+                waiting = [self._outbox.get()]
+                with suppress(queue.Empty):
+                    while True:
+                        waiting.append(self._outbox.get_nowait())
+                messages = [message for each in waiting if isinstance(each, list) for message in each]
+                if messages:
+                    self._socket.sendall(packed(messages))
+                for each in waiting:
+                    if isinstance(each, threading.Event):
+                        each.set()
+        except OSError:  # the parent is gone
+            _die()
+        except BaseException:
+            traceback.print_exc()
             _die()
 
     def _read(self) -> None:
@@ -114,6 +141,7 @@ def main(descriptor: int, parent: int) -> None:
     built = _built(first)
     if isinstance(built, Failed):
         link.send([built])
+        link.flush(within=BEAT)
         os._exit(1)
     engine, ready = built
     link.send([ready, engine.stats()])
@@ -133,6 +161,7 @@ def _serve(engine: Engine, link: Link) -> NoReturn:
         link.send([*replies, engine.stats()])
         if engine.failed_steps >= BROKEN:
             print(f"{BROKEN} steps in a row failed for every sequence: the engine is started anew", file=sys.stderr)
+            link.flush(within=BEAT)
             _die()
 
 
