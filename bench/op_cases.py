@@ -178,6 +178,13 @@ def rms_norm_backward(v: Values) -> dict[str, Tensor]:
     return {"dx": scale * (g - x * scale * (g * x * scale).mean(-1, keepdim=True))}
 
 
+def layer_norm_backward(v: Values) -> dict[str, Tensor]:
+    w = wide(v)
+    rstd, g = w["rstd"][:, None], w["dy"] * w["weight"]
+    normed = (w["x"] - w["mean"][:, None]) * rstd
+    return {"dx": rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))}
+
+
 def silu_mul(v: Values) -> dict[str, Tensor]:
     gate, up = v["gate_up"].double().chunk(2, dim=-1)
     return {"out": F.silu(gate) * up}
@@ -330,6 +337,14 @@ def torch_rms_norm_backward(v: Values) -> Tensor:
         v["rstd"] = torch.ops.aten._fused_rms_norm(x, x.shape[-1:], v["weight"], v["eps"])[1]
     found = torch.ops.aten._fused_rms_norm_backward(v["dy"], x, x.shape[-1:], v["rstd"], v["weight"], [True, True])
     return found[0]
+
+
+def torch_layer_norm_backward(v: Values) -> Tensor:
+    """PyTorch's kernels, with all three gradients."""
+    statistics, weight = (v["mean"][:, None], v["rstd"][:, None]), v["weight"]
+    given = v["dy"], v["x"], v["x"].shape[-1:], *statistics, weight, weight
+    found: Tensor = torch.ops.aten.native_layer_norm_backward(*given, [True, True, True])[0]
+    return found
 
 
 def torch_adamw(v: Values) -> Tensor:
@@ -801,6 +816,22 @@ OPS: dict[str, Op] = {
             ]
         },
         goals=(Goal("copy", 0.97), Goal("copy", 0.97, "bfloat16")),
+    ),
+    "layer_norm_backward": Op(
+        cases=(
+            Case({"rows": 32_768, "columns": 4096, "parts": 528}),
+            Case({"rows": 32_768, "columns": 4096, "parts": 528}, "bfloat16"),
+            Case({"rows": 8192, "columns": 768, "parts": 528}),
+            Case({"rows": 20_000, "columns": 1001, "parts": 528}),
+        ),
+        reference=layer_norm_backward,
+        peers={"torch": torch_layer_norm_backward},
+        shipped={
+            "gridstride.ops": lambda v: torch.ops.gridstride.layer_norm_backward(
+                v["dy"], v["x"], v["weight"], v["mean"][:, None], v["rstd"][:, None]
+            )[0]
+        },
+        goals=(Goal("copy", 0.95), Goal("copy", 0.95, "bfloat16")),
     ),
     "silu_mul": Op(
         cases=(

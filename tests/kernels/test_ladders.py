@@ -34,6 +34,7 @@ LONG = {
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
     ("radix_sort", "06_predicates"),
+    ("layer_norm_backward", "03_bulk_ring"),
     ("rms_norm_backward", "03_registers"),
     ("rms_norm_backward", "04_prefetch"),
     ("rms_norm_backward", "05_bulk_ring"),

@@ -92,6 +92,14 @@ def test_pytorchs_own_rules_for_the_rms_norms_backward_op() -> None:
     )
 
 
+def test_pytorchs_own_rules_for_the_layer_norms_backward_op() -> None:
+    dy, x, weight = torch.randn(3, 16), torch.randn(3, 16), torch.randn(16)
+    for given in (weight, None):
+        torch.library.opcheck(
+            torch.ops.gridstride.layer_norm_backward.default, (dy, x, given, torch.randn(3, 1), torch.rand(3, 1))
+        )
+
+
 def test_the_residual_stream_has_gradients_through_the_addition_in_place() -> None:
     residual, delta, weight = (
         torch.randn(each, dtype=torch.float64, requires_grad=True) for each in ((3, 8), (3, 8), 8)

@@ -295,6 +295,38 @@ def test_layer_norm_of_each_row() -> None:
         np.testing.assert_allclose(y, expected)
 
 
+def test_layer_norm_backward_is_the_slope_of_the_norm() -> None:
+    x, dy, weight, step = DRAW.uniform(-2, 2, (3, 4)), DRAW.standard_normal((3, 4)), DRAW.standard_normal(4), 1e-6
+
+    def statistics(row: list[float]) -> tuple[float, float]:
+        centre = sum(row) / 4
+        return centre, 1 / math.sqrt(sum((v - centre) ** 2 for v in row) / 4 + 0.1)
+
+    def value(x: list[list[float]], weight: list[float], bias: list[float]) -> float:
+        total = 0.0
+        for row, slopes in zip(x, dy.tolist(), strict=True):
+            centre, scale = statistics(row)
+            terms = zip(slopes, row, weight, bias, strict=True)
+            total += sum(g * ((v - centre) * scale * w + b) for g, v, w, b in terms)
+        return total
+
+    mean, rstd = (np.array(each) for each in zip(*map(statistics, x.tolist()), strict=True))
+    got = reference("layer_norm_backward", x=x, dy=dy, weight=weight, mean=mean, rstd=rstd, parts=2)
+    for i, j in itertools.product(range(3), range(4)):
+        up, down = x.copy(), x.copy()
+        up[i, j] += step
+        down[i, j] -= step
+        slope = (
+            (value(up.tolist(), weight.tolist(), [0] * 4) - value(down.tolist(), weight.tolist(), [0] * 4)) / step / 2
+        )
+        assert got["dx"][i, j] == pytest.approx(slope, abs=1e-7)
+    for j in range(4):
+        one = [float(j == i) for i in range(4)]
+        assert got["dweight"][:, j].sum() == pytest.approx(value(x.tolist(), one, [0] * 4))
+        assert got["dbias"][:, j].sum() == pytest.approx(value(x.tolist(), [0] * 4, one))
+    assert got["dbias"][1, 0] == pytest.approx(dy[1, 0])
+
+
 @pytest.mark.parametrize(("shape", "radius"), [((1, 1, 1), 2), ((2, 5, 7), 1), ((2, 3, 6), 3)])
 def test_convolution_weighs_what_lies_in_the_plane(shape: tuple[int, int, int], radius: int) -> None:
     image, weights = DRAW.standard_normal(shape), DRAW.standard_normal((2 * radius + 1, 2 * radius + 1))

@@ -1,4 +1,4 @@
-"""gridstride::layer_norm: the norm over the last axis, and what its gradient needs, which is PyTorch's kernel."""
+"""gridstride::layer_norm: the norm over the last axis, and its gradient."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, check_rows, element, lanes_of_rows, launcher, with_gradient
+from gridstride.kernels.torch_op import (
+    ceil_div,
+    check,
+    check_alike,
+    check_rows,
+    element,
+    lanes_of_rows,
+    launcher,
+    of_gradient,
+    once_differentiable,
+    properties,
+    with_gradient,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("layer_norm(Tensor x, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)")
+_LIBRARY.define(
+    "layer_norm_backward(Tensor dy, Tensor x, Tensor? weight, Tensor mean, Tensor rstd) -> (Tensor, Tensor, Tensor)"
+)
+_BLOCKS = 4  # of the backward kernel, for each multiprocessor, at most
+_STAGES = 3  # rows of its ring
+_ON_THE_WAY = 48 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
+_RESERVED = 1024  # bytes of shared memory of a block beside it: the system's, and sums of warps
 _HALVES = (torch.float16, torch.bfloat16)
 
 Three = tuple[Tensor, Tensor, Tensor]
@@ -70,26 +89,78 @@ def _widened(tensor: Tensor) -> Tensor:
 
 
 # -- the gradient ------------------------------------------------------------------------------------------------------
+@torch.library.impl(_LIBRARY, "layer_norm_backward", "CUDA")
+def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> Three:
+    dx, dweight, dbias = _backward_fake(dy, x, weight, mean, rstd)
+    rows, width = check_rows(x, "x"), x.shape[-1]
+    if not rows:
+        return dx, dweight.zero_(), dbias.zero_()
+    dy, x, mean, rstd = (tensor.contiguous() for tensor in (dy, x, mean, rstd))
+    weight = None if weight is None else weight.contiguous()
+    gpu, ring = properties(x.device), _STAGES * 2 * width * x.element_size()
+    if gpu.compute_capability < (9, 0) or ring + _RESERVED > gpu.shared_per_block_optin:
+        return _torchs_backward(dy, x, weight, mean, rstd)
+    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
+    run = launcher("layer_norm_backward", "03_bulk_ring", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    blocks = min(max(1, _ON_THE_WAY // ring), _BLOCKS)
+    parts = min(rows, blocks * gpu.multiprocessors)
+    partial = torch.empty(2, parts, width, dtype=torch.float32, device=x.device)
+    run(
+        (parts, 1, 1), lanes, x, weight, dy, mean, rstd, dx, partial[0], partial[1], rows, width, parts, shared=ring
+    )  # fmt: skip
+    dweight, dbias = partial.sum(1).to(x.dtype)
+    return dx, dweight, dbias
+
+
+def _torchs_backward(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> Three:
+    """Before compute capability 9.0, and for rows whose ring does not fit into shared memory."""
+    parameter = x.new_ones(x.shape[-1:]) if weight is None else weight
+    given = dy, x, x.shape[-1:], mean, rstd, parameter, parameter
+    dx, dweight, dbias = torch.ops.aten.native_layer_norm_backward(*given, [True, True, True])
+    return dx, dweight, dbias
+
+
+@torch.library.impl(_LIBRARY, "layer_norm_backward", "CPU")
+def _backward_cpu(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> Three:
+    _backward_fake(dy, x, weight, mean, rstd)
+    slope, row = _widened(dy), _widened(x)
+    g = slope if weight is None else slope * _widened(weight)
+    normed = (row - mean) * rstd
+    dx = rstd * (g - g.mean(-1, keepdim=True) - normed * (g * normed).mean(-1, keepdim=True))
+    dweight, dbias = (
+        sums.reshape(-1, x.shape[-1]).sum(0) if x.shape[-1] else sums.new_zeros(0) for sums in (slope * normed, slope)
+    )
+    return dx.to(x.dtype), dweight.to(x.dtype), dbias.to(x.dtype)
+
+
+@torch.library.register_fake("gridstride::layer_norm_backward")
+def _backward_fake(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> Three:
+    check_alike(dy, "dy", x, "x")
+    _check(x, weight, None)
+    for name, statistic in (("mean", mean), ("rstd", rstd)):
+        fits = statistic.shape == (*x.shape[:-1], 1) and statistic.dtype == _statistics(x)
+        check(fits, name, statistic, lambda: f"{_statistics(x)} {(*x.shape[:-1], 1)}")
+    dx = torch.empty_like(x, memory_format=torch.contiguous_format)
+    return dx, x.new_empty(x.shape[-1:]), x.new_empty(x.shape[-1:])
+
+
 def _keep(ctx: Any, inputs: tuple[Tensor, Tensor | None, Tensor | None, float], output: Three) -> None:
-    x, weight, bias, _ = inputs
-    ctx.save_for_backward(x, weight, bias, *output[1:])
+    x, weight, _, _ = inputs
+    ctx.save_for_backward(x, weight, *output[1:])
     ctx.mark_non_differentiable(*output[1:])
 
 
 def _gradient(
     ctx: Any, dy: Tensor, dmean: Tensor, drstd: Tensor
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
-    x, weight, bias, mean, rstd = ctx.saved_tensors
-    wide = [tensor if tensor is None or tensor.is_cuda else _widened(tensor) for tensor in (dy, x, weight, bias)]
-    needed = ctx.needs_input_grad[:3]
-    grads = torch.ops.aten.native_layer_norm_backward(
-        wide[0].contiguous(), wide[1].contiguous(), x.shape[-1:], mean, rstd, wide[2], wide[3], needed
-    )
+    x, weight, mean, rstd = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.layer_norm_backward, _backward_cuda, dy, x, weight)
+    grads = op(dy, x, weight, mean, rstd)
     dx, dweight, dbias = (
-        grad.to(x.dtype) if is_needed and grad is not None else None
-        for grad, is_needed in zip(grads, needed, strict=True)
+        grad if needed else None for grad, needed in zip(grads, ctx.needs_input_grad[:3], strict=True)
     )
     return dx, dweight, dbias, None
 
 
+once_differentiable("gridstride::layer_norm_backward", "torch.nn.functional.layer_norm")
 _call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient)
