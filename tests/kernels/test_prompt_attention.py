@@ -28,7 +28,13 @@ def pieces_of(sequences: list[tuple[int, int]], most: int, *, unused: int = 2) -
 
 
 def given(
-    dtype: torch.dtype, *, kv: int, group: int, width: int, block_size: int, sequences: list[tuple[int, int]] = SEQUENCES
+    dtype: torch.dtype,
+    *,
+    kv: int,
+    group: int,
+    width: int,
+    block_size: int,
+    sequences: list[tuple[int, int]] = SEQUENCES,
 ) -> list[Tensor]:
     """q, keys, values, tables, pieces. What belongs to no sequence is NaN, and its blocks -1."""
     draw = torch.Generator().manual_seed(3)

@@ -67,7 +67,9 @@ def why_not_here(device: torch.device, dtype: torch.dtype, width: int, group: in
 def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
     _check(q, keys, values, tables, pieces)
     if reason := why_not(q, keys):
-        raise ValueError(f"prompt_attention cannot run here: {reason}; gather the keys and use gridstride.ops.attention")
+        raise ValueError(
+            f"prompt_attention cannot run here: {reason}; gather the keys and use gridstride.ops.attention"
+        )
     _, kv_heads, block_size, width = keys.shape
     if not scale:
         q, scale = torch.zeros_like(q), 1.0
