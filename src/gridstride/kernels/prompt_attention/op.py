@@ -26,9 +26,9 @@ def prompt_attention(
 
     tables int32 [S, W] names each sequence's blocks in order. pieces int32 [P, 4], each up to `piece_queries` queries
     of one sequence: its first row of q, how many rows, the sequence's row of tables, and how many keys the last of them
-    sees; each one before it sees a key less, and one that sees none gives zeros. Behind the first piece without queries
-    all are unused, and rows in no piece get anything. The longest pieces first keep all of the GPU at work. The numbers
-    are read on the GPU alone: a recorded graph serves all that P has room for.
+    sees; each one before it sees a key less, and one that sees none gives zeros. Unused pieces have no queries and come
+    last; rows in no piece get anything. The longest pieces first keep all of the GPU at work. The numbers are read on
+    the GPU alone: a recorded graph serves all that P has room for.
     ValueError for what the kernel cannot run: `why_not` says what that is.
     """
     out: Tensor = torch.ops.gridstride.prompt_attention(q, keys, values, tables, pieces, scale)

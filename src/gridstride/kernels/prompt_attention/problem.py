@@ -3,7 +3,7 @@
 Two query heads share each of the K heads of keys and values. Token t of the sequence of row s of `tables` lies at
 [tables[s][t / 16], head, t % 16]. A piece is four numbers: its first row of q, how many rows (up to 64), its row of
 tables, and how many keys its last query sees; each query before it sees a key less, and one that sees none gives zeros.
-Pieces have no row of q in common, and any order. Behind the first piece without queries all are unused, whatever they
+Pieces have no row of q in common, and any order. Those without queries are unused and come last, whatever else they
 hold; rows of `out` in no piece stay as they are. The rest of the cache and of the tables holds anything: NaN, or
 numbers of no block. `scale` is any finite number but 0, below zero too: the smallest product counts most then.
 """
@@ -105,16 +105,14 @@ def _pieces(v: Values, wanted: list[tuple[int, int, int]], *, skip: int = 0) -> 
     A piece that is cut short for want of rows still sees as many keys. Unused ones point nowhere.
     """
     pieces = np.full((len(v["pieces"]), 4), _NOWHERE, np.int32)
+    pieces[:, 1] = 0
     first, rows = skip, len(v["q"])
     for piece, (count, table, seen) in zip(pieces, wanted, strict=False):
         count = min(count, rows - first)
         if count <= 0:
-            piece[1] = 0
             break
         piece[:] = first, count, table % len(v["tables"]), min(seen, _longest(v))
         first += count + skip
-    else:
-        pieces[len(wanted) :, 1] = 0
     return pieces
 
 

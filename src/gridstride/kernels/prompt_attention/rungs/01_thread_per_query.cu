@@ -34,8 +34,6 @@ extern "C" __global__ void prompt_attention_thread_per_query(
     const __half* q, const __half* keys, const __half* values, const int* tables, const int* pieces, __half* out, int K,
     int P, int table_width, float scale)
 {
-    for (int p = 0; p < (int)blockIdx.x / K; ++p)
-        if (pieces[4 * p + 1] <= 0) return;  // and so all behind it
     const int* piece = pieces + blockIdx.x / K * 4;
     const int head = blockIdx.x % K, first = piece[0], count = piece[1], last = piece[3];
     const int query = threadIdx.x / GROUP;
