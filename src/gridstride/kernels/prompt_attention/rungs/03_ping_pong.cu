@@ -1,12 +1,12 @@
-// 03 ping-pong: two warpgroups multiply in turn, a third one brings tiles, and a block takes piece after piece.
+// 03 ping pong: two warpgroups multiply in turn, a third one brings tiles, and a block takes piece after piece.
 //
-// Moves: instructions of the products, and the softmax of one warpgroup under the products of the other. wgmma reads
-//   both sides of q k^T from shared memory; weights stay in registers. It is rung 07 of attention, whose producers bring
-//   a tile row by row: 8 keys in a row of a sequence lie in one block of the cache, so a tile needs 16 numbers from the
-//   table, one of each of 16 lanes, read while the tile before is on its way.
+// Moves: instructions of the products, and the softmax of one warpgroup under the products of the other. wgmma has both
+//   sides of q k^T from shared memory; weights stay in registers. It is rung 07 of attention: its producers bring a tile
+//   row by row, and 8 keys in a row lie in one block of the cache, so that a tile needs 16 numbers from the table, one
+//   of each of 16 lanes, which are read while the tile before is on its way.
 // Mapping: item n is head n % K of piece n / K. Of B blocks block b takes b, 2B - 1 - b, 2B + b, 4B - 1 - b and so on:
 //   with the longest pieces first all have about as much. Row r of a tile is query r / GROUP, head r % GROUP of the
-//   group; the row of a producer's part of a tile is t / 16 + 4 i and its chunk t % 16 (t / 8, 8 i and t % 8 for D 64).
+//   group; a producer has chunk t % 16 of every fourth row of keys (t % 8 of every eighth of heads of 64).
 //
 // entry: prompt_attention_ping_pong
 // block: 384

@@ -44,6 +44,6 @@ extern "C" __global__ void prompt_attention_next_pieces_rows(
     }
     const float inverse = total > 0.0f ? 1.0f / total : 0.0f;
     for (int i = 0; i < 2; ++i)
-        reinterpret_cast<__half2*>(out)[at + lane + 32 * i] =
+        reinterpret_cast<__half2*>(out)[at + lane + 32 * i] =  // <- here
             __floats2half2_rn(sum[i].x * inverse, sum[i].y * inverse);
 }
