@@ -44,7 +44,7 @@ def test_each_sequence_sees_its_own_keys_up_to_its_own_place(
     k, v = (torch.randn(keys + 9, heads[1], 64, generator=draw).to(dtype) for _ in range(2))
     k[keys:], v[keys:] = torch.nan, torch.nan
     made = cut(starts, lengths, PIECE)
-    queries = np.concatenate((made.first, starts[-1:]))
+    queries, begins = np.concatenate((made.first, starts[-1:])), (np.cumsum(lengths) - lengths)[made.owner]
     pieces = Pieces(
         torch.from_numpy(np.pad(queries, (0, unused), mode="edge")).to(device),
         torch.from_numpy(np.pad((np.cumsum(lengths) - lengths)[made.owner].astype(np.int32), (0, unused + 1))).to(

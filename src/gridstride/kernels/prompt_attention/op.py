@@ -123,10 +123,10 @@ def _cpu(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor
 def _causal(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
     """[n, H, D] of q [n, H, D], k and v [L, K, D]: the last query sees all keys, each one before it one less."""
     mask = torch.ones((len(q), len(k)), dtype=torch.bool).tril(len(k) - len(q))
+    if scale <= 0:  # theirs takes its square root
+        q, scale = (-q, -scale) if scale else (q * 0, 1.0)
     q, k, v = (x.transpose(0, 1)[None] for x in (q, k, v))
-    out = F.scaled_dot_product_attention(
-        q * scale, k, v, attn_mask=mask, scale=1.0, enable_gqa=q.shape[1] != k.shape[1]
-    )
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
     return out[0].transpose(0, 1)
 
 

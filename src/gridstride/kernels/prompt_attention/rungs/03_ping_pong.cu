@@ -1,7 +1,7 @@
 // 03 ping pong: two warpgroups multiply in turn, a third one brings tiles, and a block takes piece after piece.
 //
 // Moves: instructions of the products, and the softmax of one warpgroup under the products of the other. wgmma has both
-//   sides of q k^T from shared memory; weights stay in registers. It is rung 07 of attention: its producers bring a tile
+//   sides of q k^T from shared memory; weights stay in registers. It is attention's rung 07: its producers bring a tile
 //   row by row, and 8 keys in a row lie in one block of the cache, so that a tile needs 16 numbers from the table, one
 //   of each of 16 lanes, which are read while the tile before is on its way.
 // Mapping: item n is head n % K of piece n / K. Of B blocks block b takes b, 2B - 1 - b, 2B + b, 4B - 1 - b and so on:

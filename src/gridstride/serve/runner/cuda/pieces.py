@@ -20,7 +20,7 @@ class Cut:
 
 
 def cut(starts: I32, lengths: I32, most: int) -> Cut:
-    """Pieces of up to `most` queries of sequences with rows `starts` [S + 1], `lengths` [S] tokens with those before."""
+    """Pieces of up to `most` queries of sequences with rows `starts` [S + 1], of `lengths` [S] with what is before."""
     counts = np.diff(starts)
     pieces = -(-counts // most)
     owner = np.repeat(np.arange(len(counts)), pieces)
