@@ -93,7 +93,7 @@ class Modelled:
         self.work.update({f"{kind} calls": 1, f"{kind} steps": steps, f"{kind} rows": sequences * steps})
 
     def _pass_ms(self, batch: Batch) -> float:
-        size = recorded(needed(batch), TOKENS)
+        size = recorded(needed(batch, gathered=True), TOKENS)
         if self._op_by_op or size is None:
             return OP_BY_OP_MS + EACH_PROMPT_MS * len(batch.lengths) + TOKEN_MS * len(batch.tokens)
         return max(LEAST_PASS_MS, PASS_MS + TOKEN_MS * size.tokens)

@@ -3,7 +3,7 @@
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
 gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too) and dropout have
 gradients of ours; layer norm,
-attention (unless ours is asked for) and convolution have PyTorch's; the ops of decoding have none.
+attention (unless ours is asked for) and convolution have PyTorch's; the ops of serving have none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gridstride.kernels.matmul_fp8.op import matmul_fp8
 from gridstride.kernels.modules import GELU, CrossEntropyLoss, Dropout, LayerNorm, RMSNorm, Softmax
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.patch import Patched, patch, unpatch
+from gridstride.kernels.prompt_attention.op import prompt_attention
 from gridstride.kernels.radix_sort.op import sort_keys
 from gridstride.kernels.rms_norm.op import add_rms_norm, rms_norm
 from gridstride.kernels.rotary.op import rotary
@@ -53,6 +54,7 @@ __all__ = [
     "matmul_fp8",
     "paged_attention",
     "patch",
+    "prompt_attention",
     "rms_norm",
     "rotary",
     "rotary_cache",

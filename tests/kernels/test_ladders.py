@@ -42,7 +42,11 @@ LONG = {
     ("rotary_cache", "02_block_per_head"),
     ("rotary_cache", "03_warp_per_head"),
     ("skinny_gemm", "08_push"),
-    *((name, file.name) for name in ("attention", "attention_backward") for file in find(name).rungs()),
+    *(
+        (name, file.name)
+        for name in ("attention", "attention_backward", "prompt_attention")
+        for file in find(name).rungs()
+    ),
 }
 RUNGS = [
     pytest.param(folder, file, marks=[pytest.mark.slow] * ((folder.problem.name, file.name) in LONG))

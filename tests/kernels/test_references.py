@@ -385,6 +385,24 @@ def test_attention_weighs_the_values_of_the_keys_that_a_query_sees(past: int) ->
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
+def test_prompt_attention_weighs_the_values_of_a_pieces_own_sequence() -> None:
+    q, keys, values = (DRAW.standard_normal(shape) for shape in ((7, 4, 128), (5, 2, 16, 128), (5, 2, 16, 128)))
+    tables, before = np.array([[3, 0], [4, -1]]), DRAW.standard_normal(q.shape)
+    pieces = np.array([[4, 2, 0, 19], [0, 3, 1, 2], [9, 0, 9, 9]])
+    expected = before.copy()  # rows 3 and 6 are in no piece
+    for first, count, table, last in pieces[:2]:
+        for i, h in np.ndindex(int(count), 4):
+            seen = [(tables[table][t // 16], t % 16) for t in range(last - (count - 1 - i))]
+            scores = [-0.7 * sum(q[first + i, h] * keys[block, h // 2, place]) for block, place in seen]
+            powers = [math.exp(score - max(scores)) for score in scores]
+            expected[first + i, h] = 0
+            for power, (block, place) in zip(powers, seen, strict=True):
+                expected[first + i, h] += power / sum(powers) * values[block, h // 2, place]
+    given = {"q": q, "keys": keys, "values": values, "tables": tables, "pieces": pieces, "out": before}
+    got = reference("prompt_attention", **given, scale=-0.7)["out"]
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
 def test_row_dot() -> None:
     a, b = DRAW.standard_normal((2, 4, 7))
     expected = [sum(x * z for x, z in zip(left, right, strict=True)) for left, right in zip(a, b, strict=True)]

@@ -19,7 +19,7 @@ from gridstride.serve.engine.engine import NOT_FINITE, Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.speculation import Speculation
-from gridstride.serve.runner.cuda import cuda_runner
+from gridstride.serve.runner.cuda import cuda_runner, prompt_keys
 from gridstride.serve.runner.cuda.batch_parts import Limits
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 from gridstride.serve.runner.cuda.prompts import sized
@@ -48,6 +48,12 @@ SHAPES = {
 }  # fmt: skip
 every_device = pytest.mark.parametrize("device", DEVICES)
 every_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+@pytest.fixture
+def paged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts read their keys in the cache on a CPU, too, where prompt_attention is PyTorch's own."""
+    monkeypatch.setattr(cuda_runner, "why_not_here", lambda *_: "")
 
 
 def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
@@ -143,6 +149,46 @@ def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: 
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
     monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=16, keys=100, sequences=2))
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
+
+
+@pytest.mark.usefixtures("paged")
+@pytest.mark.parametrize("sizes", [{}, {"prompts": (8, 16)}, {"prompts": ()}], ids=["all", "small passes", "no passes"])
+@every_shape
+def test_keys_of_prompts_read_in_the_cache_give_the_same_tokens(shape: str, sizes: dict[str, Any]) -> None:
+    model = decoder(shape)
+    expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
+    runner = CudaRunner(model, blocks=100, block_size=8, **sizes)
+    runner.warm(5)
+    assert generated(runner, MIXED) == expected
+    assert not any(size.keys for size in runner._prompts)  # what is recorded does not hang on them
+
+
+@pytest.mark.usefixtures("paged")
+def test_guessed_tokens_are_verified_over_keys_in_the_cache() -> None:
+    test_guessed_tokens_are_verified_in_passes({"prompts": (8, 16)}, "cpu")
+
+
+@pytest.mark.usefixtures("paged")
+def test_chunks_behind_shared_prefixes_share_their_blocks() -> None:
+    test_chunks_behind_shared_prefixes_read_them_from_the_cache("cpu")
+
+
+@pytest.mark.usefixtures("paged")
+def test_no_number_of_keys_divides_prompts_that_are_read_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=64, keys=1, sequences=8))
+    runner = CudaRunner(decoder("llama"), blocks=100, block_size=8)
+    many = batch_of([5, 9, 3])
+    assert len(list(runner._parts(many))) == 1
+
+
+def batch_of(counts: list[int]) -> Batch:
+    """Fresh prompts, of which nothing is drawn."""
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    return Batch(
+        tokens=np.arange(starts[-1]), positions=np.arange(starts[-1]), slots=np.arange(starts[-1]), starts=starts,
+        lengths=np.array(counts, np.int32), blocks=np.zeros((len(counts), 2), np.int32),
+        sampled=np.zeros(0, np.int32), draws=(),
+    )  # fmt: skip
 
 
 @every_device
@@ -304,11 +350,14 @@ def test_the_guard_of_the_next_test_guards() -> None:
 
 
 @every_shape
-def test_what_is_recorded_asks_nothing_of_the_host(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_runner, "packed_attention", lambda q, k, v, pieces, scale: torch.zeros_like(q))
+@pytest.mark.parametrize("paged", [False, True])
+def test_what_is_recorded_asks_nothing_of_the_host(shape: str, paged: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_keys, "packed_attention", lambda q, k, v, pieces, scale: torch.zeros_like(q))
+    monkeypatch.setattr(prompt_keys, "prompt_attention", lambda q, *more, scale: torch.zeros_like(q))
+    monkeypatch.setattr(cuda_runner, "why_not_here", lambda *_: "" if paged else "not in this test")
     runner = CudaRunner(decoder(shape), blocks=10, block_size=8)
     with torch.inference_mode():
-        steps = [runner._decoder(4)[1], runner._reader(sized(64))[1]]
+        steps = [runner._decoder(4)[1], runner._reader(sized(64, keys=0 if paged else 64))[1]]
         for step in steps:
             step()  # caches of functions
             with Recordable() as guard:

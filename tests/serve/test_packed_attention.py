@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from gridstride.serve.runner.cuda.packed_attention import PIECE, Pieces, packed_attention, room
-from gridstride.serve.runner.cuda.prompts import cut
+from gridstride.serve.runner.cuda.packed_attention import PIECE, Pieces, packed_attention
+from gridstride.serve.runner.cuda.pieces import cut, room
 
 SEQUENCES = [(3, 0), (PIECE, 0), (PIECE + 1, 70), (1, 40), (2 * PIECE + 44, 300)]
 """New tokens, and those before them."""
@@ -43,12 +43,12 @@ def test_each_sequence_sees_its_own_keys_up_to_its_own_place(
     q = torch.randn(tokens + 9, heads[0], 64, generator=draw).to(dtype)  # rows in no piece, and keys of nobody
     k, v = (torch.randn(keys + 9, heads[1], 64, generator=draw).to(dtype) for _ in range(2))
     k[keys:], v[keys:] = torch.nan, torch.nan
-    queries, first, seen = cut(starts, lengths)
-    assert queries.dtype == first.dtype == seen.dtype == np.int32  # FlashAttention takes no others
+    made = cut(starts, lengths, PIECE)
+    queries, begins = np.concatenate((made.first, starts[-1:])), (np.cumsum(lengths) - lengths)[made.owner]
     pieces = Pieces(
         torch.from_numpy(np.pad(queries, (0, unused), mode="edge")).to(device),
-        torch.from_numpy(np.pad(first, (0, unused + 1))).to(device),
-        torch.from_numpy(np.pad(seen, (0, unused))).to(device),
+        torch.from_numpy(np.pad(begins.astype(np.int32), (0, unused + 1))).to(device),
+        torch.from_numpy(np.pad(made.seen, (0, unused))).to(device),
     )
     out = packed_attention(*(t.to(device) for t in (q, k, v)), pieces, scale=0.1)[:tokens].cpu()
     ends = np.cumsum(lengths)
@@ -72,4 +72,6 @@ def test_the_calls_for_a_gpu_are_as_this_pytorch_wants_them(
 def test_there_is_room_for_the_pieces_of_any_sequences() -> None:
     for counts in ([1], [PIECE], [PIECE + 1], [PIECE + 1] * 7, [1] * 9, [5 * PIECE - 1, 2, 3 * PIECE + 1]):
         starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-        assert len(cut(starts, np.array(counts, np.int32))[2]) <= room(sum(counts), len(counts))
+        made = cut(starts, np.array(counts, np.int32), PIECE)
+        assert len(made.count) <= room(sum(counts), len(counts), PIECE)
+        assert made.count.sum() == sum(counts)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from gridstride.serve.engine.batch import I32, I64, Batch, Reading, Sampled, TokenLogprobs
 
 Mask = NDArray[np.bool_]
+ANY = 1 << 62
+"""A limit of what is not limited."""
 
 
 @dataclass(frozen=True, slots=True)

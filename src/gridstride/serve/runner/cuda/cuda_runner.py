@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gridstride.kernels.decode_step.op import DecodeStep, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
+from gridstride.kernels.prompt_attention.op import why_not_here
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import I32, Batch, Draw, Reading, Sampled, TokenLogprobs
@@ -25,7 +26,7 @@ from gridstride.serve.runner.cuda import batch_parts, prompts
 from gridstride.serve.runner.cuda.fused import FusedDecoder
 from gridstride.serve.runner.cuda.graph_inputs import Static
 from gridstride.serve.runner.cuda.graphs import Recorder, Step
-from gridstride.serve.runner.cuda.packed_attention import packed_attention
+from gridstride.serve.runner.cuda.prompt_keys import GatheredKeys, PagedKeys, PromptKeys
 from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
 from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
@@ -35,7 +36,7 @@ BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 STEPS, STEPS_ALONE = 8, 32
 """Tokens ahead of the host of several sequences and of one: about 10 ms, of which the host takes 0.1."""
 PASS = batch_parts.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
-"""Larger passes over prompts gain nothing: the GPU is busy with these."""
+"""Larger passes over prompts gain nothing: the GPU is busy with these. Keys count where they are gathered."""
 Inputs = Static | Prompts
 
 
@@ -84,11 +85,13 @@ class CudaRunner:
         self.model = FusedDecoder(decoder)
         self.blocks, self.block_size, self.steps = blocks, block_size, steps
         self.context, self.vocabulary, self.width = config.context, config.vocabulary, config.width
+        self._table_width = -(-config.context // block_size)
         self._device = self.model.embedding.device
         self._buckets, self._tokens = tuple(sorted(buckets)), tuple(sorted(prompts))
-        self._scale = config.head_width**-0.5
+        self._scale, self._group = config.head_width**-0.5, config.heads // config.kv_heads
         shape = config.layers, blocks + 1, config.kv_heads, block_size, config.head_width
         dtype = self.model.embedding.dtype
+        self._gathers = bool(why_not_here(self._device, dtype, config.head_width, self._group, block_size))
         # The last block belongs to nobody: idle rows of a bucket write there.
         self._cache = (
             torch.zeros(shape, dtype=dtype, device=self._device),
@@ -128,7 +131,7 @@ class CudaRunner:
             for bucket in self._buckets[: bisect.bisect_left(self._buckets, running) + 1]:
                 self._decoder(bucket)
             for tokens in self._tokens:
-                self._reader(prompts.sized(tokens))
+                self._reader(prompts.sized(tokens, keys=tokens if self._gathers else 0))
 
     def execute(self, batch: Batch) -> Sampled:
         """Tokens of the rows that are to be sampled."""
@@ -164,12 +167,13 @@ class CudaRunner:
         return rows
 
     def _parts(self, batch: Batch) -> Iterator[batch_parts.Part]:
-        return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=PASS)
+        limits = PASS if self._gathers else replace(PASS, keys=batch_parts.ANY)
+        return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=limits)
 
     def _for(self, part: batch_parts.Part) -> tuple[Inputs, Step]:
         if part.decoding:
             return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
-        needed = prompts.needed(part.batch)
+        needed = prompts.needed(part.batch, gathered=self._gathers)
         size = None if part.batch.reads else prompts.recorded(needed, self._tokens)
         if size is not None:
             return self._reader(size)
@@ -199,7 +203,7 @@ class CudaRunner:
         if bucket not in self._decoding:
             static = Static(
                 bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
-                width=-(-self.context // self.block_size), block_size=self.block_size, device=self._device,
+                width=self._table_width, block_size=self.block_size, device=self._device,
                 logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
             )  # fmt: skip
             self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
@@ -238,8 +242,20 @@ class CudaRunner:
 
     # -- prompts ---------------------------------------------------------------------------------------------------
     def _passing(self, size: Size) -> Prompts:
-        logits = self._logits[: size.sequences]
-        return Prompts(size, spare=self.blocks, block_size=self.block_size, logits=logits, device=self._device)
+        return Prompts(
+            size, self._keys_of(size), spare=self.blocks, block_size=self.block_size,
+            logits=self._logits[: size.sequences], device=self._device,
+        )  # fmt: skip
+
+    def _keys_of(self, size: Size) -> PromptKeys:
+        if self._gathers:
+            return GatheredKeys(
+                tokens=size.tokens, sequences=size.sequences, keys=size.keys, heads=self.model.config.kv_heads,
+                block_size=self.block_size, scale=self._scale,
+            )  # fmt: skip
+        return PagedKeys(
+            tokens=size.tokens, sequences=size.sequences, group=self._group, width=self._table_width, scale=self._scale
+        )
 
     def _reader(self, size: Size) -> tuple[Prompts, Step]:
         """Inputs and a recorded pass of a size."""
@@ -250,17 +266,8 @@ class CudaRunner:
 
     def _read(self, inputs: Prompts) -> Tensor:
         """Keys and values of all tokens into the cache, and a token for every sequence; gives the hidden states."""
-        f, config = inputs.field, self.model.config
-        rows = inputs.rows(config.kv_heads)
-
-        def look(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            k, v = (
-                cache.view(-1, config.head_width).index_select(0, rows).view(-1, config.kv_heads, config.head_width)
-                for cache in (keys, values)
-            )
-            return packed_attention(q, k, v, inputs.pieces, scale=self._scale)
-
-        hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, look)
+        f = inputs.field
+        hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, inputs.look())
         self.model.logits(hidden.index_select(0, f["last"]), out=inputs.logits)
         drawn = draw_tokens(inputs.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], f["uniform"])
         inputs.drawn[0].copy_(drawn)

@@ -31,6 +31,12 @@ class Packet:
             dtype = fields[name][0]
             self.here[name], self.there[name] = near.view(dtype), far.view(getattr(torch, dtype))
 
+    def put(self, *, fill: int = 0, **arrays: NDArray[np.generic]) -> None:
+        """Arrays into the host's side of the fields so named, and `fill` behind them."""
+        for name, array in arrays.items():
+            view = self.here[name]
+            view[: len(array)], view[len(array) :] = array, fill
+
     def send(self, *, without: int = 0) -> None:
         """Queue the copy of all but the last `without` bytes."""
         end = len(self._host) - without

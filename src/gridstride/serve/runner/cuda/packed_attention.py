@@ -27,11 +27,6 @@ class Pieces:
     seen: Tensor  # int32 [P] keys that its last query sees
 
 
-def room(tokens: int, sequences: int) -> int:
-    """Pieces that so many sequences with so many tokens together have at most."""
-    return tokens // PIECE + sequences
-
-
 def packed_attention(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, *, scale: float) -> Tensor:
     """Causal softmax(scale q k) v [T, H, D] of q [T, H, D], k and v [L, K, D]; queries in no piece get anything."""
     if not q.is_cuda:
