@@ -28,7 +28,7 @@ _LIBRARY.define(
 )
 _BLOCKS = 4  # of the backward kernel, for each multiprocessor, at most
 _STAGES = 3  # rows of its ring
-_ON_THE_WAY = 48 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
+_ON_THE_WAY = 96 << 10  # bytes of rings that keep a multiprocessor's share of the memory busy
 _RESERVED = 1024  # bytes of shared memory of a block beside it: the system's, and sums of warps
 _HALVES = (torch.float16, torch.bfloat16)
 

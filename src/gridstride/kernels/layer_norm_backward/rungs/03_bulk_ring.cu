@@ -132,6 +132,10 @@ __device__ __forceinline__ float2 block_sums(float2 value, int turn)
     return value;
 }
 
+// dy weight, rounded: in rows of one column it is its own mean, and nothing is to be left of it. What a multiply-add
+// does not round would be, times an rstd of hundreds.
+__device__ __forceinline__ float product(ELEMENT dy, ELEMENT weight) { return __fmul_rn(float(dy), float(weight)); }
+
 template <int WIDTH> struct alignas(WIDTH * sizeof(ELEMENT)) Vector {
     ELEMENT of[WIDTH];
 };
@@ -171,7 +175,7 @@ __device__ __forceinline__ void go_through(Source from, const ELEMENT* weight, E
             if (t + k * LANES >= pieces) break;
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                const float g = float(b[k].of[e]) * float(w[k].of[e]);
+                const float g = product(b[k].of[e], w[k].of[e]);
                 sums.x += g;
                 sums.y += g * ((float(a[k].of[e]) - centre) * scale);
             }
@@ -186,7 +190,8 @@ __device__ __forceinline__ void go_through(Source from, const ELEMENT* weight, E
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 const float normed = (float(a[k].of[e]) - centre) * scale, slope = float(b[k].of[e]);
-                a[k].of[e] = ELEMENT(scale * (slope * float(w[k].of[e]) - sums.x - normed * sums.y));
+                const float g = product(b[k].of[e], w[k].of[e]);
+                a[k].of[e] = ELEMENT(scale * (g - sums.x - normed * sums.y));
                 of_weight[k][e] += slope * normed;
                 of_bias[k][e] += slope;
             }
@@ -215,7 +220,7 @@ __device__ __noinline__ void read_twice(const Rows& from, const ELEMENT* weight,
         const float centre = from.mean[row], scale = from.rstd[row];
         float2 sums = make_float2(0.0f, 0.0f);
         for (int i = t; i < columns; i += LANES) {
-            const float g = float(dy[i]) * (weight ? float(weight[i]) : 1.0f);
+            const float g = weight ? product(dy[i], weight[i]) : float(dy[i]);
             sums.x += g;
             sums.y += g * ((float(x[i]) - centre) * scale);
         }
@@ -223,7 +228,7 @@ __device__ __noinline__ void read_twice(const Rows& from, const ELEMENT* weight,
         sums.x /= columns, sums.y /= columns;
         for (int i = t; i < columns; i += LANES) {
             const float normed = (float(x[i]) - centre) * scale, slope = float(dy[i]);
-            const float g = slope * (weight ? float(weight[i]) : 1.0f);
+            const float g = weight ? product(dy[i], weight[i]) : slope;
             dx[start + i] = ELEMENT(scale * (g - sums.x - normed * sums.y));
             to.weights[i] += slope * normed;
             to.biases[i] += slope;
