@@ -19,7 +19,13 @@ from gridstride.judge.header import KernelFile
 from gridstride.judge.problem import ProblemError
 from gridstride.judge.reference.prepared_cases import PreparedCases, prepare
 from gridstride.judge.rung_figures import counted, timed
-from gridstride.judge.rung_findings import missing_classes, outgrown_variables, unreached_lines, with_parameter_notes
+from gridstride.judge.rung_findings import (
+    missing_classes,
+    outgrown_variables,
+    products_that_wrap,
+    unreached_lines,
+    with_parameter_notes,
+)
 from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
 from gridstride.judge.timing.memcheck import memcheck
@@ -207,6 +213,7 @@ class Ladder:
             repeatable=verification.repeatable,
             findings=verification.findings
             or outgrown_variables(self.problem, verification, runnable)
+            or products_that_wrap(self.problem, runnable)
             or missing_classes(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,

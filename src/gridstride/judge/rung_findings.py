@@ -10,6 +10,7 @@ from gridstride.judge.cases.path_cases import never_run
 from gridstride.judge.execution.runnable import Runnable
 from gridstride.judge.problem import Problem
 from gridstride.judge.results.outgrown import outgrown
+from gridstride.judge.results.wrapped_products import wrapped_products
 from gridstride.judge.sandbox.subject import SandboxedKernel
 from gridstride.judge.verdict import Finding
 from gridstride.judge.verify import Verification
@@ -26,6 +27,15 @@ def outgrown_variables(
     grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.seen]
     sizes = " ".join(f"{name}={value}" for name, value in problem.timed.items())
     return outgrown(grids, verification.paths, runnable.shape(problem.timed).grid, sizes)
+
+
+def products_that_wrap(problem: Problem, runnable: Runnable | SandboxedKernel) -> tuple[Finding, ...]:
+    """Products of a block's number and a size that 32 bits do not hold at the timed size."""
+    if not runnable.facts.products:
+        return ()
+    shape = runnable.shape(problem.timed)
+    facts = runnable.facts
+    return wrapped_products(problem, facts.products, facts.conditions, grid=shape.grid, block=shape.block)
 
 
 def missing_classes(seen: Coverage) -> tuple[Finding, ...]:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 _WORD = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+U?")
-_INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(.+?)\s*;", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(.+?)\s*;", re.MULTILINE)
 _PARAMETER = re.compile(r"\[\w+_param_(\d+)\]")
-_ENTRY = re.compile(r"\.entry[^{]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
+ENTRY = re.compile(r"\.entry[^{]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _PLACE = re.compile(r"p\d{1,2}")
-_VARIABLE = re.compile(r"p\d{1,2}|[gb][0-2]")
+VARIABLE = re.compile(r"p\d{1,2}|[gb][0-2]")
 _OF_LAUNCH = {f"%{register}.{axis}": f"{letter}{number}" for register, letter in (("nctaid", "g"), ("ntid", "b"))
               for number, axis in enumerate("xyz")}  # fmt: skip
 MOST_TOKENS = 32  # tokens of an expression: what people compare is shorter
@@ -81,7 +81,7 @@ class SizeCondition:
 
     def __post_init__(self) -> None:
         for expression in (self.left, self.right):
-            if not _is_expression(expression):
+            if not is_expression(expression):
                 raise ValueError(f"{expression} is no expression")
         if self.comparison not in _COMPARISONS or self.type not in _TYPES:
             raise ValueError(f"{self.comparison}.{self.type} is no comparison")
@@ -89,7 +89,7 @@ class SizeCondition:
     @property
     def variables(self) -> frozenset[str]:
         """What it is about: "p2", "g0", "b1"."""
-        return frozenset(token for token in self._tokens if isinstance(token, str) and _VARIABLE.fullmatch(token))
+        return frozenset(token for token in self._tokens if isinstance(token, str) and VARIABLE.fullmatch(token))
 
     @property
     def constants(self) -> frozenset[int]:
@@ -103,7 +103,7 @@ class SizeCondition:
     def true_of(self, values: Mapping[str, Values]) -> Values:
         """Where it is true of these values of its variables, each an array of int64 of one length."""
         with np.errstate(over="ignore"):
-            sides = (_as(_value_of(operand, values), self.type) for operand in (self.left, self.right))
+            sides = (_as(evaluated(operand, values), self.type) for operand in (self.left, self.right))
             return np.asarray(_COMPARISONS[self.comparison](*sides), bool)
 
     def moved(self, positions: Sequence[int | None]) -> SizeCondition | None:
@@ -122,16 +122,16 @@ class SizeCondition:
 
 def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
     """Those of a module's first kernel."""
-    entry = _ENTRY.search(ptx)
-    lines = _INSTRUCTION.findall(entry[1]) if entry else []
-    values = _values(lines)
+    entry = ENTRY.search(ptx)
+    lines = INSTRUCTION.findall(entry[1]) if entry else []
+    values = register_values(lines)
     conditions: dict[SizeCondition, None] = {}
     for opcode, operands in lines:
         name, *forms = opcode.split(".")
         if name != "setp" or len(forms) != 2 or len(conditions) == _MOST:
             continue
         comparison, kind = _UNSIGNED.get(forms[0], forms[0]), forms[-1].replace("b", "u")
-        sides = [_value(operand, values) for operand in operands.split(", ")[1:3]]
+        sides = [operand_value(operand, values) for operand in operands.split(", ")[1:3]]
         if comparison in _COMPARISONS and kind in _TYPES and all(sides):
             conditions[SizeCondition(sides[0], comparison, kind, sides[1])] = None
     return tuple(condition for condition in (*conditions, *_differences(lines, values)) if condition.variables)
@@ -144,7 +144,7 @@ def _differences(lines: Sequence[tuple[str, str]], values: Mapping[str, tuple[To
     conditions: dict[SizeCondition, None] = {}
     for opcode, operands in lines:
         name, kind = opcode.split(".")[0], opcode.split(".")[-1].replace("b", "u")
-        operand_tokens = [_value(operand, values) for operand in operands.split(", ")[1:]]
+        operand_tokens = [operand_value(operand, values) for operand in operands.split(", ")[1:]]
         if name not in ("xor", "sub", "add") or len(operand_tokens) != 2 or kind not in _TYPES:
             continue
         for one, other in (operand_tokens, operand_tokens[::-1]):
@@ -174,7 +174,7 @@ def changes(condition: Callable[[int], bool], most: int) -> list[int]:
 
 
 # -- what registers hold -----------------------------------------------------------------------------------------------
-def _values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
+def register_values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
     """Registers that hold arithmetic on parameters; those that are set more than once are left out."""
     values: dict[str, tuple[Token, ...]] = {}
     known: set[str] = set()
@@ -196,7 +196,7 @@ def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token
     if name == "ld" and forms[:1] == ["param"] and kind in _TYPES:
         parameter = _PARAMETER.match(operands)
         return (f"p{int(parameter[1])}", f"as.{kind}") if parameter and int(parameter[1]) < 100 else ()
-    operand_tokens = [_value(operand, values) for operand in operands.split(", ")]
+    operand_tokens = [operand_value(operand, values) for operand in operands.split(", ")]
     if not all(operand_tokens) or kind not in _TYPES:
         return ()
     if name in ("mov", "cvt") and len(operand_tokens) == 1:
@@ -232,7 +232,8 @@ def _short(expression: tuple[Token, ...]) -> tuple[Token, ...]:
     return expression if len(expression) <= MOST_TOKENS else ()
 
 
-def _value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token, ...]:
+def operand_value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token, ...]:
+    """The expression that an instruction's operand is; nothing where it is not followed."""
     text = operand.strip()
     if _WORD.fullmatch(text):
         return (int(text.rstrip("U"), 0),)
@@ -240,11 +241,12 @@ def _value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token
 
 
 # -- what an expression comes to ---------------------------------------------------------------------------------------
-def _is_expression(tokens: tuple[Token, ...]) -> bool:
+def is_expression(tokens: tuple[Token, ...]) -> bool:
+    """Whether they are an expression in reverse Polish notation, of known variables and operations."""
     depth = 0
     for token in tokens:
         name, _, kind = token.partition(".") if isinstance(token, str) else ("", "", "")
-        if isinstance(token, int) or _VARIABLE.fullmatch(token):
+        if isinstance(token, int) or VARIABLE.fullmatch(token):
             depth += 1
         elif kind not in _TYPES or (name not in _BINARY and name not in _UNARY):
             return False
@@ -255,7 +257,8 @@ def _is_expression(tokens: tuple[Token, ...]) -> bool:
     return depth == 1 and len(tokens) <= MOST_TOKENS
 
 
-def _value_of(expression: tuple[Token, ...], values: Mapping[str, Values]) -> Values:
+def evaluated(expression: tuple[Token, ...], values: Mapping[str, Values]) -> Values:
+    """What it comes to for these values of its variables, each an array of int64 of one length."""
     stack: list[Values] = []
     for token in expression:
         if isinstance(token, int):

@@ -18,6 +18,7 @@ from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, Variable
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
+from gridstride.judge.execution.block_products import MOST, BlockProduct
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
@@ -68,7 +69,8 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
     return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "keeps": facts.keeps,
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
-            "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions]}  # fmt: skip
+            "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions],
+            "products": [[p.line, p.axis, p.more, [*p.factor]] for p in facts.products]}  # fmt: skip
 
 
 @strict
@@ -82,12 +84,20 @@ def facts_of(words: Any) -> KernelFacts:
     return KernelFacts(
         *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
         constants=constants, keeps=words["keeps"] is True,
+        products=tuple(_block_product(*product) for product in words["products"][:MOST]),
     )  # fmt: skip
 
 
 def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondition:
     try:
         return SizeCondition(_tokens(left), text(comparison, 2), text(type_, 3), _tokens(right))
+    except ValueError as error:
+        raise MalformedError(str(error)) from None
+
+
+def _block_product(line: Any, axis: Any, more: Any, factor: Any) -> BlockProduct:
+    try:
+        return BlockProduct(whole(line, 0, MOST_LINES), whole(axis, 0, 2), whole(more, 0, 1 << 31), _tokens(factor))
     except ValueError as error:
         raise MalformedError(str(error)) from None
 

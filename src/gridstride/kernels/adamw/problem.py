@@ -49,12 +49,13 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """The terms' absolute values; the step's are those of its mean, which may cancel, over the same root. Below the
-    smallest normal number the mean and its product with lr have errors of a fixed size, which 1 / eps makes larger.
+    """The terms' absolute values; the step's are those of its mean, which may cancel, over the same root. The mean may
+    be made of its way to g, m + (1 - beta1) (g - m), where all of m is taken away again. Below the smallest normal
+    number the mean and its product with lr have errors of a fixed size, which 1 / eps makes larger.
     """
     with np.errstate(all="ignore"):
         _, square = _moments(v)
-        mean = v["beta1"] * abs(v["m"]) + (1.0 - v["beta1"]) * abs(v["g"])
+        mean = abs(v["m"]) + (1.0 - v["beta1"]) * abs(v["g"])
         root = np.sqrt(square) / np.sqrt(v["correction2"]) + v["eps"]
         step = (v["lr"] / v["correction1"] * (mean + SMALL) + SMALL) / root
         return {"p": abs(v["p"]) * (1.0 + v["lr"] * v["decay"]) + step, "m": mean, "v": square}

@@ -50,14 +50,24 @@ def near_the_end(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def lowest(v: Values, draw: Generator) -> dict[str, Any]:
-    """-Inf from end to end, some of it followed by the lowest number; and both zeros: equal ones that differ in their
-    bits.
-    """
+    """-Inf from end to end, half the time some of it followed by the lowest number."""
     x = np.full(v["x"].shape, -np.inf)
-    kind = draw.integers(3)
-    if kind == 1:
+    if draw.random() < 0.5:
         x[draw.random(x.size) < 0.01] = LOWEST
-    return {"x": draw.choice([-0.0, 0.0], x.shape) if kind == 2 else x}
+    return {"x": x}
+
+
+def zeros_of_both_signs(v: Values, draw: Generator) -> dict[str, Any]:
+    """Numbers below zero, and zeros of both signs, which are equal: the first one is the answer, and has the sign that
+    makes it the less of both by its bits.
+    """
+    x = np.where(
+        draw.random(v["x"].shape) < 0.9, -abs(np.clip(v["x"], -8, 8)) - 1, draw.choice([-0.0, 0.0], v["x"].shape)
+    )
+    first, later = np.sort(draw.choice(x.size, 2, replace=False)) if x.size > 1 else (0, 0)
+    x[:first][x[:first] == 0] = -1.0
+    x[later], x[first] = 0.0, -0.0
+    return {"x": x}
 
 
 def nans(v: Values, draw: Generator) -> dict[str, Any]:
@@ -87,6 +97,7 @@ problem = Problem(
         "below zero": below_zero,
         "near the end": near_the_end,
         "lowest": lowest,
+        "zeros of both signs": zeros_of_both_signs,
         "NaNs": nans,
     },
     tiles=(32, 256, 2048, 8192),

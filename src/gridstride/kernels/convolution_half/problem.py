@@ -9,6 +9,8 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
+LARGE = 500.0  # a weight beside which images for sums of 10^7 are float16, too
+
 
 def convolved(images: Array, weights: Array) -> Array:
     """Sum over taps and channels of image [N, H, W, C] times weight [K, 3, 3, C], [N, H, W, K]; 0 outside an image."""
@@ -46,6 +48,14 @@ def finite_weights(v: Values) -> dict[str, Array]:
 def long_sums(v: Values, draw: Generator) -> dict[str, Any]:
     """Terms of one sign: sums of hundreds, which float16 cannot keep adding to."""
     return {"images": abs(v["images"]), "weights": abs(v["weights"])}
+
+
+def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:
+    """Terms of one sign in each image, whose sums are far above the largest float16, or below it: Inf, and no other."""
+    count, terms = v["images"].shape[0], 9 * v["images"].shape[3]
+    sums = draw.choice([2e4, -2e4, 1e7, -1e7], (count, 1, 1, 1))  # a ninth of them in an image of one pixel
+    images, weights = (draw.uniform(0.9, 1.1, v[name].shape) for name in ("images", "weights"))
+    return {"images": images * sums / (LARGE * max(terms, 1)), "weights": weights * LARGE}
 
 
 def cudnn(v: Values) -> object:
@@ -89,7 +99,7 @@ problem = Problem(
         {"N": 5, "H": 2, "W": 3, "C": 24, "K": 137},
         {"N": 2, "H": 17, "W": 4, "C": 9, "K": 72},
     ),
-    special={"sums of one sign": long_sums},
+    special={"sums of one sign": long_sums, "sums past float16": past_the_largest},
     largest={"N": 4, "H": 12, "W": 18, "C": 24, "K": 72},
     widest={"N": 70_000, "H": 66_000, "W": 70_000, "C": 2_500, "K": 5_000},
     tiles=(8, 16, 64),

@@ -84,6 +84,20 @@ def not_numbers(v: Values, draw: Generator) -> dict[str, Any]:
     return found
 
 
+def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of A of one sign, whose sums are far above the largest float16, or far below it: Inf, and no other."""
+    rows, terms = v["A"].shape
+    codes = {name: encode(draw.choice([0.875, 1.0, 1.125], v[name].shape)) for name in ("A", "B")}
+    sums = draw.choice([2e4, -2e4, 1e5, -1e5, 1e9, -1e9], rows)
+    return {**codes, "scale_a": sums / max(terms, 1), "scale_b": draw.uniform(0.9, 1.1, len(v["B"]))}
+
+
+def far_scales(v: Values, draw: Generator) -> dict[str, Any]:
+    """Scales of all sizes that float32 has, whose products are as drawn: a scale in fewer bits is 0, or infinite."""
+    size = 2.0 ** float(draw.choice([-90, -40, -20, 20, 40, 90]))
+    return {"scale_a": v["scale_a"] * size, "scale_b": v["scale_b"] / size}
+
+
 def scaled_mm(*, fast: bool) -> Peer:
     """cuBLAS or CUTLASS through PyTorch, whose product with a scale for each row gives bfloat16."""
 
@@ -136,6 +150,8 @@ problem = Problem(
         "any values": any_values,
         "denormal values": denormal_values,
         "NaN values": not_numbers,
+        "sums past float16": past_the_largest,
+        "scales of all sizes": far_scales,
     },
     zeros=("K",),
     largest={"M": 140, "N": 140, "K": 300},

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from gridstride.judge.problem import Array, Peer, Problem, Values, array, size
 
 WAY = 1 << 16  # more than the largest float16
+LARGE = 500.0  # a factor beside which the other one of 10^7 is a float16, too
 
 
 def reference(v: Values) -> dict[str, Array]:
@@ -39,6 +40,14 @@ def there_and_back(v: Values, draw: Generator) -> dict[str, Any]:
     signs = np.where(np.arange(terms) < terms - terms // 2, 1.0, -1.0)
     one, other = (draw.uniform(0.9, 1.1, v[name].shape) * size for name in ("A", "B"))
     return {"A": one * signs, "B": other}
+
+
+def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of A of one sign, whose sums are far above the largest float16, or far below it: Inf, and no other."""
+    rows, terms = v["A"].shape
+    sums = draw.choice([2e4, -2e4, 1e5, -1e5, 1e7, -1e7], (rows, 1))
+    near = {name: draw.uniform(0.9, 1.1, v[name].shape) for name in ("A", "B")}
+    return {"A": near["A"] * sums / (LARGE * max(terms, 1)), "B": near["B"] * LARGE}
 
 
 def cublas(v: Values) -> object:
@@ -80,7 +89,11 @@ problem = Problem(
         {"M": 127, "N": 65, "K": 64},
         {"M": 137, "N": 8, "K": 1},
     ),
-    special={"sums of one sign": long_sums, "sums past float16 and back": there_and_back},
+    special={
+        "sums of one sign": long_sums,
+        "sums past float16 and back": there_and_back,
+        "sums past float16": past_the_largest,
+    },
     largest={"M": 140, "N": 140, "K": 140},
     widest={"M": 65_000, "N": 70_000, "K": 5_000},
     tiles=(8, 16, 32, 64, 128),

@@ -1,6 +1,7 @@
 """RMS norm behind the addition to the residual stream: residual += delta; out = residual / rms(residual) * weight.
 
-The rms of a row is the root of its mean square plus eps. eps is from 1e-12 to 0.1, and rows may be so small that it is
+Sums of residual and delta are finite in float16; what the norm makes of them need not be. The rms of a row is the root
+of its mean square plus eps. eps is from 1e-12 to 0.1, and rows may be so small that it is
 all there is, or that nothing but it keeps a row of zeros from being divided by zero.
 """
 
@@ -52,6 +53,13 @@ def large_rows(v: Values, draw: Generator) -> dict[str, Any]:
     return {"residual": v["residual"] * 400, "delta": v["delta"] * 400}
 
 
+def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rows of few ones, which the norm makes larger, times weights next to the largest float16: Inf above it."""
+    ones = draw.choice([-1.0, 1.0], v["residual"].shape) * (draw.random(v["residual"].shape) < 1 / 16)
+    weight = draw.choice([1e3, -1e3, 6e4, -6e4], v["weight"].shape)
+    return {"residual": ones, "delta": np.zeros_like(v["delta"]), "weight": weight, "eps": 1e-5}
+
+
 def torch_add_and_norm(v: Values) -> object:
     """PyTorch's addition and its fused norm."""
     import torch.nn.functional as F
@@ -83,7 +91,12 @@ problem = Problem(
     public=({"N": 3, "W": 1024}, {"N": 5, "W": 128}, {"N": 2, "W": 1000}, {"N": 2, "W": 75}, {"N": 1, "W": 1}),
     largest={"N": 5, "W": 5000},
     widest={"N": 66_000, "W": 70_000},
-    special={"small rows": small_rows, "denormal rows": denormal_rows, "large rows": large_rows},
+    special={
+        "small rows": small_rows,
+        "denormal rows": denormal_rows,
+        "large rows": large_rows,
+        "past float16": past_the_largest,
+    },
     tiles=(32, 128, 1024, 4096),
     observed={"N": 8, "W": 1024},
     timed={"N": 65_536, "W": 4096},

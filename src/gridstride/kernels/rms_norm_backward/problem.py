@@ -3,7 +3,7 @@
     g = dy weight        dx = r (g - x r · mean of g x r)        dweight = sum over the rows of dy x r
 
 eps is from 1e-20 to 0.1. A part is the sum over every `parts`-th row: partial[p] over the rows p, p + parts and so on.
-Who has the parts adds them up; they come out the same on every run.
+Who has the parts adds them up.
 """
 
 from __future__ import annotations

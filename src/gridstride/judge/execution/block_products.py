@@ -1,0 +1,99 @@
+"""Products of a block's number with a size that a kernel makes in 32 bits, found in its PTX.
+
+`blockIdx.x * n / gridDim.x`, where a block's share begins, is right for every grid and size that can be run here, and
+for the last blocks of the timed size more than 32 bits hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridstride.judge.cases.size_conditions import (
+    ENTRY,
+    INSTRUCTION,
+    VARIABLE,
+    Token,
+    evaluated,
+    is_expression,
+    operand_value,
+    register_values,
+)
+
+BITS = 32
+MOST = 16  # products of a kernel that are looked at
+_LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
+_BLOCK = {f"%ctaid.{axis}": number for number, axis in enumerate("xyz")}
+_LOW = re.compile(r"(?:mul|mad)\.lo\.[sub]32$")
+_CONSTANT = re.compile(r"\d{1,9}$")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProduct:
+    """(blockIdx + more) * factor on a source line: `axis` 0 to 2; the factor as in `SizeCondition`, of a size."""
+
+    line: int
+    axis: int
+    more: int
+    factor: tuple[Token, ...]
+
+    def __post_init__(self) -> None:
+        if not is_expression(self.factor) or self.axis not in (0, 1, 2) or self.more < 0:
+            raise ValueError(f"{self} is no product of a block's number")
+
+    def moved(self, positions: Sequence[int | None]) -> BlockProduct | None:
+        """The same by other places, as `SizeCondition.moved`."""
+        places = {token: int(token[1:]) for token in self.sizes}
+        if any(place >= len(positions) or positions[place] is None for place in places.values()):
+            return None
+        factor = tuple(f"p{positions[places[t]]}" if isinstance(t, str) and t in places else t for t in self.factor)
+        return BlockProduct(self.line, self.axis, self.more, factor)
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        """The launch's arguments that it is about: "p2"."""
+        return frozenset(t for t in self.factor if isinstance(t, str) and VARIABLE.fullmatch(t) and t[0] == "p")
+
+    def wraps(self, grid: Sequence[int], block: Sequence[int], sizes: Mapping[str, int]) -> int | None:
+        """The first block in which it is more than 32 bits hold; None where all are right, or a size is not known."""
+        launch = {f"g{axis}": count for axis, count in enumerate(grid)}
+        launch |= {f"b{axis}": count for axis, count in enumerate(block)}
+        known = {name: np.array([value], np.int64) for name, value in {**sizes, **launch}.items()}
+        if not self.sizes <= set(sizes):
+            return None
+        factor = int(evaluated(self.factor, known)[0])
+        if factor <= 0 or (grid[self.axis] - 1 + self.more) * factor < 1 << BITS:
+            return None
+        return max(0, -(-(1 << BITS) // factor) - self.more)
+
+
+def block_products(ptx: str) -> tuple[BlockProduct, ...]:
+    """Those of a module's first kernel."""
+    entry = ENTRY.search(ptx)
+    return tuple(dict.fromkeys(_products(entry[1])))[:MOST] if entry else ()
+
+
+def _products(body: str) -> Iterator[BlockProduct]:
+    values = register_values(INSTRUCTION.findall(body))
+    blocks: dict[str, tuple[int, int]] = {}
+    line = 0
+    for text in body.splitlines():
+        if location := _LOC.match(text):
+            line = int(location[1]) or line
+        instruction = INSTRUCTION.match(text)
+        if instruction is None:
+            continue
+        opcode, (target, *operands) = instruction[1], [operand.strip() for operand in instruction[2].split(",")]
+        if opcode.startswith("mov.") and operands[0] in _BLOCK:
+            blocks[target] = (_BLOCK[operands[0]], 0)
+        elif opcode.startswith("add.") and operands[0] in blocks and _CONSTANT.match(operands[1]):
+            axis, more = blocks[operands[0]]
+            blocks[target] = (axis, more + int(operands[1]))
+        elif _LOW.match(opcode):
+            for one, other in (operands[:2], operands[1::-1]):
+                factor = operand_value(other, values)
+                if one in blocks and any(str(token).startswith("p") for token in factor):
+                    yield BlockProduct(line, *blocks[one], factor)
