@@ -33,12 +33,15 @@ class Local:
         self._ids = itertools.count()
 
     @classmethod
-    def load(cls, folder: str | Path, *, device: str | None = None, dtype: str | None = None, most: int = 1) -> Local:
+    def load(
+        cls, folder: str | Path, *, device: str | None = None, dtype: str | None = None,
+        quantization: str | None = None, most: int = 1,
+    ) -> Local:  # fmt: skip
         """The folder's model, to give at most `most` answers at a time; ModelError where it cannot be."""
         tokenizer = Tokenizer.load(folder)
         engine, ready = build(
             str(folder), device=device, dtype=dtype, memory=None, block_size=None, policy="continuous",
-            max_running=most, warm=False,
+            max_running=most, warm=False, quantization=quantization,
         )  # fmt: skip
         return cls(engine, tokenizer, ready)
 

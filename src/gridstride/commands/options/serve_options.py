@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "prometheus_client")
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
+_QUANTIZATIONS = ("int8",)
 _POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more
 _POOLINGS = ("last", "mean")  # as gridstride.models.huggingface.pooling has them
 _ORIGIN = re.compile(r"https?://[^/\s]+")
@@ -35,6 +36,7 @@ class Options:
     port: int
     device: str | None
     dtype: str
+    quantization: str | None
     max_running: int
     max_queue: int
     block_size: int | None
@@ -71,6 +73,8 @@ def check(options: Options) -> None:
     within("--tensor-parallel-size", options.tensor_parallel_size, 1, 64)
     within("--max-model-len", options.max_model_len, 1, 1 << 24)
     _one_of("--dtype", options.dtype, _DTYPES)
+    if options.quantization is not None:
+        _one_of("--quantization", options.quantization, _QUANTIZATIONS)
     _one_of("--policy", options.policy, _POLICIES)
     _check_speculation(options)
     if options.pooling is not None:
@@ -94,6 +98,7 @@ def build_of(folder: Path, options: Options) -> Build:
             "device": options.device,
             "dtype": None if options.dtype == "auto" else options.dtype,
             "memory": None if memory is None else bytes_of("--cache-memory", memory),
+            "quantization": options.quantization,
             "block_size": options.block_size,
             "policy": options.policy,
             "max_running": options.max_running,

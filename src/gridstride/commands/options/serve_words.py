@@ -23,6 +23,9 @@ def serve(
     dtype: Annotated[
         str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16 or float16; auto: as the folder has it.")
     ] = "auto",
+    quantization: Annotated[
+        str | None, typer.Option("--quantization", metavar="int8", help="Weights of 8 bits, on a CPU.")
+    ] = None,
     max_running: Annotated[int, typer.Option("--max-running", metavar="N", help="Sequences that run at a time.")] = 256,
     max_queue: Annotated[
         int, typer.Option("--max-queue", metavar="N", help="Sequences that may wait; more get 503.")
@@ -103,7 +106,8 @@ def serve(
     """
     return call(
         "stack.serve",
-        model, host=host, port=port, device=device, dtype=dtype, max_running=max_running, max_queue=max_queue,
+        model, host=host, port=port, device=device, dtype=dtype, quantization=quantization,
+        max_running=max_running, max_queue=max_queue,
         block_size=block_size, cache_memory=cache_memory, api_key=api_key or (), api_key_file=api_key_file,
         policy=policy, adapter=adapter or (), served_name=served_name or (), max_model_len=max_model_len,
         tensor_parallel_size=tensor_parallel_size, speculate=speculate, draft_model=draft_model,

@@ -24,6 +24,7 @@ class ModelChoice:
     model: str | None
     device: str | None
     dtype: str
+    quantization: str | None = None
 
 
 def add(app: typer.Typer) -> None:
@@ -112,6 +113,9 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
 ModelDevice = Annotated[
     str | None, typer.Option("--device", metavar="cpu|cuda", help="Where to run; the GPU where there is one.")
 ]
+ModelQuantization = Annotated[
+    str | None, typer.Option("--quantization", metavar="int8", help="Weights of 8 bits, on a CPU.")
+]
 ModelType = Annotated[
     str, typer.Option("--dtype", metavar="TYPE", help="float32, bfloat16, float16; auto: the folder's.")
 ]
@@ -133,6 +137,7 @@ def generate(
     ] = None,
     device: ModelDevice = None,
     dtype: ModelType = "auto",
+    quantization: ModelQuantization = None,
     as_json: Json = False,
     **sampling: Any,
 ) -> int:
@@ -140,7 +145,7 @@ def generate(
     return call(
         "stack.generate",
         model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, device=device, dtype=dtype,
-        as_json=as_json, **sampling,
+        quantization=quantization, as_json=as_json, **sampling,
     )  # fmt: skip
 
 
@@ -153,6 +158,7 @@ def chat(
     system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="Who it is to be.")] = None,
     device: ModelDevice = None,
     dtype: ModelType = "auto",
+    quantization: ModelQuantization = None,
     api_key_file: Annotated[
         str | None, typer.Option("--api-key-file", metavar="FILE", help="Its first word is sent as the key.")
     ] = None,
@@ -163,7 +169,8 @@ def chat(
     Ctrl-C stops an answer, Ctrl-D ends the chat; /help says what else there is.
     """
     return call(
-        "stack.chat", model, url=url, system=system, device=device, dtype=dtype, api_key_file=api_key_file, **sampling,
+        "stack.chat", model, url=url, system=system, device=device, dtype=dtype, quantization=quantization,
+        api_key_file=api_key_file, **sampling,
     )  # fmt: skip
 
 
@@ -185,6 +192,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only a file's first N rows.")] = None,
     device: ModelDevice = None,
     dtype: ModelType = "auto",
+    quantization: ModelQuantization = None,
     as_json: Json = False,
 ) -> int:
     """Say how well a model knows texts, and answers questions.
@@ -193,8 +201,8 @@ def evaluate(
     {"prompt": …, "choices": […], "answer": 0} give how often the likeliest choice is the right one.
     """
     return call(
-        "stack.evaluate", ModelChoice(model, device, dtype), data=data or (), window=window, stride=stride, limit=limit,
-        as_json=as_json,
+        "stack.evaluate", ModelChoice(model, device, dtype, quantization), data=data or (), window=window,
+        stride=stride, limit=limit, as_json=as_json,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ Ctrl-C stops an answer, Ctrl-D ends the chat."""
 
 def run(
     model: str | None, *, url: str | None, system: str | None, device: str | None, dtype: str,
-    api_key_file: str | None, **wishes: Any,
+    quantization: str | None, api_key_file: str | None, **wishes: Any,
 ) -> bool:  # fmt: skip
     """Talk until Ctrl-D; False when the server cannot be reached."""
     wished = Wishes(**wishes)
@@ -32,7 +32,7 @@ def run(
         with mistakes_told():
             from gridstride.commands.stack.chat_backends import local
 
-            _talk(local(model, wished, device=device, dtype=dtype), system)
+            _talk(local(model, wished, device=device, dtype=dtype, quantization=quantization), system)
         return True
     needs("httpx", extra="serve")
     from gridstride.commands.stack.chat_backends import remote

@@ -28,14 +28,14 @@ class Talker(Protocol):
         ...
 
 
-def local(model: str | None, wishes: Wishes, *, device: str | None, dtype: str) -> Talker:
+def local(model: str | None, wishes: Wishes, *, device: str | None, dtype: str, quantization: str | None) -> Talker:
     """A model folder's; ModelError where it has no chat template."""
     from gridstride.models.huggingface.find import find
     from gridstride.models.text import chat
 
     folder = find(model)
     chat.render(folder, [{"role": "user", "content": "Hello"}])  # says at once where that cannot be
-    return _Here(folder, loaded(folder, device=device, dtype=dtype), wishes)
+    return _Here(folder, loaded(folder, device=device, dtype=dtype, quantization=quantization), wishes)
 
 
 def remote(url: str, model: str | None, wishes: Wishes, *, key: str | None) -> Talker:

@@ -35,7 +35,9 @@ def run(
         from gridstride.models.huggingface.find import find
 
         folder = find(chosen.model)
-        local = loaded(folder, device=chosen.device, dtype=chosen.dtype, most=_AT_A_TIME)
+        local = loaded(
+            folder, device=chosen.device, dtype=chosen.dtype, quantization=chosen.quantization, most=_AT_A_TIME
+        )
         longest = min(local.ready.context, local.ready.blocks * local.ready.block_size)
         size = min(_WINDOW, longest) if window is None else window
         step = max(1, size // 2) if stride is None else stride

@@ -25,7 +25,7 @@ _PROMPT_BYTES = 64 << 20
 
 def run(
     model: str | None, *, prompt: str | None, n: int, stop: Sequence[str], echo: bool, stream: bool | None,
-    device: str | None, dtype: str, as_json: bool, **wishes: Any,
+    device: str | None, dtype: str, quantization: str | None, as_json: bool, **wishes: Any,
 ) -> bool:  # fmt: skip
     """Generate, show it as it comes where one text is wanted; False when the model could not go on."""
     wished = Wishes(**wishes)
@@ -38,7 +38,7 @@ def run(
         from gridstride.models.huggingface.find import find
 
         folder, text = find(model), _prompt(prompt)
-        local = loaded(folder, device=device, dtype=dtype, most=n)
+        local = loaded(folder, device=device, dtype=dtype, quantization=quantization, most=n)
         tokens = _tokens(local, text)
         samplings = _samplings(folder, local, tokens, wished, n)
         streams = not as_json and n == 1 and (sys.stdout.isatty() if stream is None else stream)

@@ -78,13 +78,15 @@ def needs(*packages: str, extra: str) -> None:
         raise WrongUse(f"{', '.join(missing)} not installed: pip install 'gridstride[{extra}]'")
 
 
-def loaded(folder: Path, *, device: str | None, dtype: str, most: int = 1) -> Local:
+def loaded(folder: Path, *, device: str | None, dtype: str, quantization: str | None = None, most: int = 1) -> Local:
     """The folder's model in this process."""
     if dtype not in _DTYPES:
         raise WrongUse(f"--dtype {dtype} is none of {', '.join(_DTYPES)}")
     from gridstride.serve.local import Local
 
-    return Local.load(folder, device=device, dtype=None if dtype == "auto" else dtype, most=most)
+    return Local.load(
+        folder, device=device, dtype=None if dtype == "auto" else dtype, quantization=quantization, most=most
+    )
 
 
 def shown(text: str) -> str:

@@ -22,14 +22,14 @@ def engine(
     folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
     policy: str, max_running: int, warm: bool = True, longest: int | None = None,
     tensor_parallel: int = 1, adapters: Sequence[str] = (), speculation: Speculation | None = None,
-    draft: str | None = None,
+    draft: str | None = None, quantization: str | None = None,
 ) -> tuple[Engine, Ready]:  # fmt: skip
     """The engine, and what is said of it to clients; ModelError in words for the user.
 
     `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
     these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
     `adapters`: folders of those that a request may choose by their place, from 1 on. `speculation`: None for none;
-    `draft`: the folder of its small model.
+    `draft`: the folder of its small model. `quantization`: "int8" for weights of 8 bits.
     """
     where = _device(device)
     runner = build.runner(
@@ -43,6 +43,7 @@ def engine(
         tensor_parallel=tensor_parallel,
         adapters=adapters,
         draft=draft,
+        quantization=quantization,
     )
     eos = Tokenizer.load(folder).eos
     built = Engine(

@@ -15,9 +15,11 @@ from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import adapter, folder
 from gridstride.serve.engine.batch import Runner
+from gridstride.serve.runner.cpu.native_shapes import unsupported as no_native_code
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free
 from gridstride.serve.runner.tensor.parallel_runner import ParallelRunner, Ranks
+from gridstride.serve.runner.torch.int8_linear import quantize
 from gridstride.serve.runner.torch.threads import Threads
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -39,6 +41,7 @@ def runner(
     tensor_parallel: int = 1,
     adapters: Sequence[str | Path] = (),
     draft: str | Path | None = None,
+    quantization: str | None = None,
 ) -> Runner:
     """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
 
@@ -46,7 +49,8 @@ def runner(
     graphs for up to `running` sequences are recorded at once, others when they are needed first. `longest`: the
     context, where it is to be shorter than the model's. `tensor_parallel`: processes that share each layer, by
     PyTorch's own operators. `adapters` are folders of those that requests may choose, by PyTorch's operators too.
-    `draft`: a folder whose model shall have as many blocks in the same memory: `drafting` makes it.
+    `draft`: a folder whose model shall have as many blocks in the same memory: `drafting` makes it. `quantization`:
+    "int8" for weights of 8 bits, on a CPU.
     """
     if adapters and tensor_parallel > 1:
         raise ModelError("--adapter goes with one process: leave --tensor-parallel-size out, or merge the adapter")
@@ -56,9 +60,13 @@ def runner(
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if draft is not None and where.type != "cpu":
         raise ModelError(f"--draft-model is not tried on {where} yet: --device cpu, or --speculate ngram")
+    if quantization is not None:
+        _check_quantization(quantization, folder.read_config(model), where, alone=tensor_parallel == 1 and not adapters)
     ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
     decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
     _shorten(decoder, longest)
+    if quantization is not None:
+        quantize(decoder)
     room = for_cache(where) if memory is None else memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
@@ -78,7 +86,22 @@ def runner(
         if running:
             cuda_runner.warm(running)
         return cuda_runner
-    return TorchRunner(decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates)
+    return TorchRunner(
+        decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates,
+        native=where.type == "cpu" and not no_native_code(decoder.config, decoder.embed_tokens.weight.dtype),
+    )  # fmt: skip
+
+
+def _check_quantization(name: str, config: DecoderConfig, device: torch.device, *, alone: bool) -> None:
+    """ModelError where weights cannot be so."""
+    if name != "int8":
+        raise ModelError(f"--quantization {name} is none: int8")
+    if device.type != "cpu":
+        raise ModelError(f"--quantization int8 is for CPUs, not for {device}: --device cpu, or --dtype bfloat16")
+    if not alone:
+        raise ModelError("--quantization int8 goes with one process and no --adapter: merge the adapter first")
+    if reason := no_native_code(config, torch.float32):
+        raise ModelError(f"--quantization int8 does not know this model: {reason}; --dtype bfloat16 does")
 
 
 def _fused(config: DecoderConfig, dtype: torch.dtype) -> bool:
@@ -95,8 +118,9 @@ def drafting(draft: str | Path, large: Runner) -> Runner:
     like = large.decoder.embed_tokens.weight
     decoder = folder.load(draft, device=like.device, dtype=like.dtype)
     return TorchRunner(
-        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(torch.device(like.device))
-    )
+        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(torch.device(like.device)),
+        native=not no_native_code(decoder.config, like.dtype),
+    )  # fmt: skip
 
 
 def _draft_bytes(draft: str | Path, large: DecoderConfig, element: int) -> int:

@@ -115,7 +115,7 @@ class MachineCode:
         _runtime()
         if rare:
             _rare()
-        self._engine = _load(data)
+        self._engine = load_objects(data)
         self.kernel = self._engine.get_function_address("kernel")
         if not self.kernel:
             raise RuntimeError(f"the compiled kernel has no entry; LLVM {llvm.llvm_version_info}")
@@ -125,7 +125,8 @@ class MachineCode:
         return int(self._engine.get_function_address(name))
 
 
-def _load(*objects: bytes) -> Any:
+def load_objects(*objects: bytes) -> Any:
+    """An engine with the functions of these objects, whose memory it keeps."""
     llvm = _llvm()
     # use_lmm: all sections in one piece. LLVM's own manager places them one by one, and aborts the process where the
     # gap between code and constants comes out larger than 2 GB, as it may with a reserved arena in the way.
@@ -142,7 +143,7 @@ class Runtime:
     def __init__(self, *parts: str) -> None:
         stored = [_stored(part) for part in parts]
         self.names = frozenset(name for names, _ in stored for name in names)
-        self.engine = _load(*(code for _, code in stored))
+        self.engine = load_objects(*(code for _, code in stored))
         for name in self.names:
             _llvm().add_symbol(name, self.engine.get_function_address(name))
 

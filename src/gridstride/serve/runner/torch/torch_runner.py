@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -19,6 +20,9 @@ from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
 from gridstride.serve.runner.torch.threads import Threads
 
+if TYPE_CHECKING:
+    from gridstride.serve.runner.cpu.native_decoder import NativeDecoder
+
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """Not cuDNN's, which makes a plan for every new length: here every step has one."""
 
@@ -32,9 +36,11 @@ class TorchRunner:
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
         threads: Threads | None = None, kv_heads: int | None = None, adapters: Sequence[Adapter] = (),
+        native: bool = False,
     ) -> None:  # fmt: skip
         """`threads`: who says how many a step gets; None: as many as PyTorch has. `kv_heads`: of a decoder that has
-        only some of its config's. `adapters`: from 1 on those that sequences of a batch may have.
+        only some of its config's. `adapters`: from 1 on those that sequences of a batch may have. `native`: batches
+        of a few tokens that get one thread run as machine code of their own.
         """
         self.decoder = decoder if device is None else decoder.to(device)
         self.decoder.always_long = True
@@ -50,13 +56,16 @@ class TorchRunner:
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
         self._scratch = Scratch()
         self._threads = threads
+        self._native = _native(decoder, self._cache) if native else None
 
     def execute(self, batch: Batch) -> Sampled:
         thread_scope = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
         with thread_scope, torch.inference_mode():
-            hidden = self.hidden(batch)
-            sampled = sample(self.decoder.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
-            return replace(sampled, readings=readings(batch, hidden, self.decoder.logits)) if batch.reads else sampled
+            native = self._native if self._native is not None and self._native.takes(batch) else None
+            of = self.decoder if native is None else native
+            hidden = self.hidden(batch) if native is None else native.hidden(batch)
+            sampled = sample(of.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+            return replace(sampled, readings=readings(batch, hidden, of.logits)) if batch.reads else sampled
 
     def hidden(self, batch: Batch) -> Tensor:
         """Hidden states [N, width] of the batch's tokens, whose keys and values are in the cache then."""
@@ -68,3 +77,9 @@ class TorchRunner:
 
     def _on_device(self, array: object) -> Tensor:
         return torch.as_tensor(array, device=self._device)
+
+
+def _native(decoder: Decoder, cache: Tensor) -> NativeDecoder:
+    from gridstride.serve.runner.cpu.native_decoder import NativeDecoder  # LLVM, of no use on a GPU
+
+    return NativeDecoder(decoder, cache)

@@ -1,0 +1,97 @@
+"""Products of a few rows with a matrix: each of the matrix's rows is read once, as it lies in memory.
+
+Of a block of the matrix's rows and of all of x, one accumulator for each pair stays in a register. A sum's order is the
+same for any number of rows: a sequence gets the same numbers in any batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from gridstride.serve.runner.cpu.vector_ir import BYTES, F32, I64, Element, Emitter, Machine
+
+MOST_ROWS = 8
+"""Of x in one pass over a matrix."""
+_MOST_BLOCK = 8
+"""Rows of a matrix side by side: more streams than these no processor fetches ahead."""
+
+
+def emit_linear(module: ir.Module, machine: Machine, element: Element, lanes: int) -> ir.Function:
+    """linear(rows, x, y, y_stride, weight, scale, bias, added, outputs, inputs): y = x W^T * scale + bias (+ y).
+
+    x [rows, inputs] and y [rows, y_stride] are fp32, W [outputs, inputs] is of type `element`, scale and bias [outputs]
+    are fp32, or 0 for none. `added`: 1 where y is added to.
+    """
+    passes = [_emit_pass(module, machine, element, lanes, rows) for rows in range(1, MOST_ROWS + 1)]
+    e = Emitter(module, f"linear_{element}", [I64] * 10)
+    rows, x, y, stride, weight, scale, bias, added, outputs, inputs = e.arguments
+    with e.loop(rows, step=MOST_ROWS) as first:
+        left = e.b.sub(rows, first)
+        after = e.b.append_basic_block("after")
+        choice = e.b.switch(left, e.b.append_basic_block("full"))
+        blocks = [e.b.append_basic_block(f"rows_{count}") for count in range(1, MOST_ROWS)]
+        for count, block in enumerate(blocks, start=1):
+            choice.add_case(ir.Constant(I64, count), block)
+        for function, block in zip(passes, [*blocks, choice.default], strict=True):
+            e.b.position_at_end(block)
+            at_x = e.at(x, (e.b.mul(first, inputs), 4))
+            at_y = e.at(y, (e.b.mul(first, stride), 4))
+            e.call(function, at_x, at_y, stride, weight, scale, bias, added, outputs, inputs)
+            e.b.branch(after)
+        e.b.position_at_end(after)
+    return e.end()
+
+
+def _emit_pass(module: ir.Module, machine: Machine, element: Element, lanes: int, rows: int) -> ir.Function:
+    """The product for a fixed number of rows of x."""
+    e = Emitter(module, f"linear_{element}_{rows}", [I64] * 9)
+    x, y, stride, weight, scale, bias, added, outputs, inputs = e.arguments
+    block = max(1, min(_MOST_BLOCK, (machine.registers - 1) // (rows + 1)))
+    whole = e.b.sub(outputs, e.b.srem(outputs, e.int(block)))
+    for start, stop, count in ((0, whole, block), (whole, outputs, 1)):
+        with e.loop(stop, start=start, step=count) as output:
+            at_weight = e.at(weight, (e.b.mul(output, inputs), BYTES[element]))
+            sums = _sums(e, element, lanes, x, at_weight, inputs, (count, rows))
+            for w in range(count):
+                at = e.b.add(output, e.int(w))
+                for r in range(rows):
+                    place = e.at(y, (e.b.mul(e.int(r), stride), 4), (at, 4))
+                    e.store(_finished(e, sums[w][r], place, at, scale, bias, added), place)
+    return e.end()
+
+
+def _sums(
+    e: Emitter, element: Element, lanes: int, x: Any, weight: Any, inputs: Any, shape: tuple[int, int]
+) -> list[list[Any]]:
+    """[count][rows] products of `count` rows of the matrix, from `weight` on, with the rows of x."""
+    count, rows = shape
+    vector = ir.VectorType(F32, lanes)
+    places = [e.variables(vector, rows, e.filled(0.0, lanes)) for _ in range(count)]
+    with e.loop(inputs, step=lanes) as i:
+        weights = [
+            e.floats(e.at(weight, (e.b.mul(e.int(w), inputs), BYTES[element]), (i, BYTES[element])), lanes, element)
+            for w in range(count)
+        ]
+        for r in range(rows):
+            part = e.floats(e.at(x, (e.b.mul(e.int(r), inputs), 4), (i, 4)), lanes)
+            for w in range(count):
+                e.set(places[w][r], e.fma(weights[w], part, e.get(places[w][r])))
+    return [[e.sum(e.get(place)) for place in of_rows] for of_rows in places]
+
+
+def _finished(e: Emitter, value: Any, place: Any, output: Any, scale: Any, bias: Any, added: Any) -> Any:
+    """The sum times its scale, plus its bias, plus what stands at its place."""
+    value = _where(e, scale, value, lambda: e.b.fmul(value, e.load(e.at(scale, (output, 4)), F32)))
+    value = _where(e, bias, value, lambda value=value: e.b.fadd(value, e.load(e.at(bias, (output, 4)), F32)))
+    return _where(e, added, value, lambda value=value: e.b.fadd(value, e.load(place, F32)))
+
+
+def _where(e: Emitter, condition: Any, value: Any, changed: Any) -> Any:
+    """What `changed` gives where the condition is not 0, else the value."""
+    place = e.variable(F32)
+    e.set(place, value)
+    with e.b.if_then(e.b.icmp_signed("!=", condition, e.int(0))):
+        e.set(place, changed())
+    return e.get(place)

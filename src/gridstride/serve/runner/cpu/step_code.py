@@ -1,0 +1,48 @@
+"""The code of a step, compiled once for a shape and a machine, kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from hashlib import blake2b
+from typing import Any
+
+from gridstride.compiler.cache import shared as shared_cache
+from gridstride.models.config import DecoderConfig
+from gridstride.serve.runner.cpu.step_ir import StepShape, emit_step
+from gridstride.serve.runner.cpu.vector_ir import Machine
+from gridstride.virtual.machine.engine import compile_object, host, load_objects
+
+_Step = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_Linear = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 10)
+
+
+def machine() -> Machine:
+    """This processor; RuntimeError for one that is older than AVX2."""
+    features = host()[1].split(",")
+    if "+avx512f" in features:
+        return Machine(lanes=16, registers=32)
+    if platform.machine() in ("aarch64", "arm64"):
+        return Machine(lanes=4, registers=32)
+    return Machine(lanes=8, registers=16)
+
+
+class StepCode:
+    """`step` and `linear` of `step_ir`, to be called with numbers; the GIL is free meanwhile."""
+
+    def __init__(self, config: DecoderConfig, shape: StepShape) -> None:
+        self._engine: Any = load_objects(_compiled(emit_step(config, shape)))
+        self.step = _Step(self._engine.get_function_address("step"))
+        self.linear = _Linear(self._engine.get_function_address(f"linear_{shape.products}"))
+
+
+def _compiled(ir: str) -> bytes:
+    import llvmlite
+
+    digest = blake2b(repr((ir, host(), llvmlite.__version__)).encode(), digest_size=16).hexdigest()
+    cache, key = shared_cache("machine"), f"step/{digest}"
+    code = cache.get(key)
+    if code is None:
+        code = compile_object(ir, effort="thorough")
+        cache.put(key, code)
+    return code
