@@ -2,9 +2,10 @@
 
 python bench/serving_peers.py [rounds]
 
-A Llama of 28 million random weights; the same prompts and number of tokens, greedy, in fp32, bf16 and 8 bits. Who is
-measured runs in turn, so that a busy machine is busy for all; medians of the rounds, prompts included, on the clock and
-by processor time. llama.cpp is that of the wheel `xllamacpp` in the peers' environment, which `make bench` makes.
+A Llama of 28 million random weights; the same prompts and number of tokens, greedy, in fp32, bf16 and 8 bits. Each is a
+process of its own, and they answer in turn, so that a busy machine is busy for all; medians of the rounds, prompts
+included, on the clock and by processor time. llama.cpp is that of the wheel `xllamacpp` in the peers' environment,
+which `make bench` makes.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,25 +29,16 @@ from common import NotMeasured, Row, machine, publish
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface import folder as folders
-from gridstride.serve.engine.engine import Engine
-from gridstride.serve.engine.messages import Submit
-from gridstride.serve.engine.sampling import Sampling
-from gridstride.serve.runner import build
-from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 MODEL = DecoderConfig(
     vocabulary=4096, width=512, layers=8, heads=8, kv_heads=8, head_width=64, hidden=1408, context=1024, tied=True
 )
 DEVIATION = 0.02  # of the embedding: with PyTorch's own of 1 a tied model says its input again
-PROMPT, TOKENS = 32, 96
-REQUESTS = (1, 8)
-GOAL = {1: 0.9, 8: 1.0}
-KINDS: dict[str, dict[str, Any]] = {
-    "fp32": {"dtype": torch.float32}, "bf16": {"dtype": torch.bfloat16},
-    "int8": {"dtype": torch.float32, "quantization": "int8"},
-}  # fmt: skip
-GGUF = {"fp32": "F32", "bf16": "BF16", "int8": "Q8_0"}
-PEER = "peers/llama_cpp.py"
+PROMPT, TOKENS = 32, 128
+GOAL = {1: 0.9, 8: 1.0}  # times llama.cpp's rate in fp32, by requests at a time
+GGUF = {"fp32": "F32", "bf16": "BF16", "int8": "Q8_0"}  # llama.cpp's 8 bits have a scale for 32 weights, ours for a row
+US, PLAIN, PEER = "gridstride", "PyTorch's operators", "llama.cpp"
+RATES = ("rate", "processor_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,41 +60,21 @@ class Run:
 
 Server = Callable[[int], Run]
 """Answers so many requests."""
+Runs = dict[int, dict[str, list[Run]]]
+"""By requests at a time and by who ran."""
 
 
 def prompts(count: int) -> list[list[int]]:
-    return [
-        [(37 * number + 11 * place) % MODEL.vocabulary for place in range(PROMPT)] for number in range(1, count + 1)
-    ]
-
-
-def engine(runner: Any) -> Server:
-    def run(count: int) -> Run:
-        served = Engine(runner, max_running=max(REQUESTS), max_batch_tokens=512, prefix_reuse=False)
-        said: dict[str, list[int]] = {}
-        start, used = time.perf_counter(), time.process_time()
-        for number, prompt in enumerate(prompts(count)):
-            sampling = Sampling(max_tokens=TOKENS, temperature=0.0, ignore_eos=True)
-            served.submit(Submit(id=str(number), prompt=tuple(prompt), sampling=sampling, arrived=time.monotonic()))
-        while not served.idle:
-            for update in served.step():
-                said.setdefault(update.id, []).extend(update.tokens)
-        seconds, processor = time.perf_counter() - start, time.process_time() - used
-        return Run(tuple(tuple(said[str(number)]) for number in range(count)), seconds, processor)
-
-    return run
+    return [[(37 * number + 11 * at) % MODEL.vocabulary for at in range(PROMPT)] for number in range(1, count + 1)]
 
 
 @contextmanager
-def llama_cpp(folder: Path, kind: str, work: Path) -> Iterator[Server]:
-    """NotMeasured where the peers' environment has none."""
-    if not common.PEERS.exists():
-        raise NotMeasured(f"{common.PEERS.relative_to(common.ROOT)} is not there: `make bench` makes it")
-    command = [str(common.PEERS), str(common.BENCH / PEER), str(folder), GGUF[kind], str(work)]
-    path = work / f"{kind}.log"
+def server(*command: object, log: Path) -> Iterator[Server]:
+    """A process that answers by lines; NotMeasured where it ends."""
+    words = [str(word) for word in command]
     with (
-        path.open("w") as log,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+        log.open("w") as said,
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True) as process,
     ):
         stdin, stdout = process.stdin, process.stdout
         assert stdin is not None
@@ -112,8 +83,8 @@ def llama_cpp(folder: Path, kind: str, work: Path) -> Iterator[Server]:
         def answer() -> Any:
             if line := stdout.readline():
                 return json.loads(line)
-            lines = path.read_text().strip().splitlines()
-            raise NotMeasured(f"{PEER}: {lines[-1] if lines else 'it ended without a word'}")
+            lines = log.read_text().strip().splitlines()
+            raise NotMeasured(f"{Path(words[1]).name}: {lines[-1] if lines else 'it ended without a word'}")
 
         def run(count: int) -> Run:
             print(json.dumps({"prompts": prompts(count), "tokens": TOKENS}), file=stdin, flush=True)
@@ -127,83 +98,89 @@ def llama_cpp(folder: Path, kind: str, work: Path) -> Iterator[Server]:
             stdin.close()
 
 
-def same_share(ours: Run, theirs: Run) -> float:
-    """How much of the texts is the same up to the first token that is not."""
+def measured(kind: str, model: Path, rounds: int) -> tuple[Runs, str]:
+    """The runs, and why llama.cpp is not among them. All run in turn; the first run of each is not counted."""
+    runs: Runs = {count: {} for count in GOAL}
+    note = ""
+    with ExitStack() as stack:
+        ours = {US: "native"} if kind == "int8" else {US: "native", PLAIN: "plain"}
+        servers = {
+            name: stack.enter_context(
+                server(
+                    sys.executable, common.BENCH / "parts/serve_lines.py", model, kind, how, log=model / f"{how}.log"
+                )
+            )
+            for name, how in ours.items()
+        }
+        script = common.BENCH / "peers/llama_cpp.py"
+        try:
+            if not common.PEERS.exists():
+                raise NotMeasured(f"{common.PEERS.relative_to(common.ROOT)} is not there: `make bench` makes it")
+            peer = server(common.PEERS, script, model, GGUF[kind], model, log=model / "peer.log")
+            servers[PEER] = stack.enter_context(peer)
+        except NotMeasured as reason:
+            note = f"no llama.cpp: {reason}"
+        for number in range(rounds + 1):
+            for count in GOAL:
+                for name, run in servers.items():
+                    found = run(count)
+                    if number:
+                        runs[count].setdefault(name, []).append(found)
+            print(f"{kind}: round {number} of {rounds}", file=sys.stderr, flush=True)
+    return runs, note
+
+
+def same_share(mine: Run, theirs: Run) -> float:
+    """How much of the texts is the same, up to the first token that is not."""
     same = [
-        next((i for i, (a, b) in enumerate(zip(mine, other, strict=True)) if a != b), len(mine))
-        for mine, other in zip(ours.tokens, theirs.tokens, strict=True)
+        next((i for i, (a, b) in enumerate(zip(text, other, strict=True)) if a != b), len(text))
+        for text, other in zip(mine.tokens, theirs.tokens, strict=True)
     ]
     return sum(same) / (len(same) * TOKENS)
 
 
-def measured(servers: dict[str, Server], rounds: int) -> dict[int, dict[str, list[Run]]]:
-    """Runs by number of requests and by who ran, all in turn; the first of each is not counted."""
-    runs: dict[int, dict[str, list[Run]]] = {count: {name: [] for name in servers} for count in REQUESTS}
-    for number in range(rounds + 1):
-        for count in REQUESTS:
-            for name, server in servers.items():
-                found = server(count)
-                if number:
-                    runs[count][name].append(found)
-        print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
-    return runs
-
-
-def rows(kind: str, runs: dict[int, dict[str, list[Run]]], note: str) -> Iterator[Row]:
-    for count, by_name in runs.items():
-        rates = {name: statistics.median(run.rate for run in found) for name, found in by_name.items()}
-        processor = {name: statistics.median(run.processor_rate for run in found) for name, found in by_name.items()}
-        ours = f"{rates['gridstride']:.0f} tok/s"
-        beside = [f"{name} {rates[name]:.0f}" for name in rates if name != "gridstride"]
-        ratio, target = None, ""
-        detail: dict[str, Any] = {"rates": rates, "processor_rates": processor}
-        if "llama.cpp" in rates:
-            pairs = zip(by_name["gridstride"], by_name["llama.cpp"], strict=True)
-            ratio = statistics.median(mine.rate / other.rate for mine, other in pairs)
-            of_processor = processor["gridstride"] / processor["llama.cpp"]
-            same = same_share(by_name["gridstride"][0], by_name["llama.cpp"][0])
-            ours += f", {ratio:.2f}x llama.cpp ({of_processor:.2f}x by processor time)"
-            detail |= {"ratio": ratio, "ratio_of_processor_time": of_processor, "same_tokens": same}
-            target = f">= {GOAL[count]}x" if kind == "fp32" else ""
-        detail["runs"] = {
-            name: [{key: value for key, value in asdict(run).items() if key != "tokens"} for run in found]
-            for name, found in by_name.items()
-        }
-        yield Row(
-            name=f"{kind}, {count} request{'s' if count > 1 else ''}",
-            figure=f"{ours}; {', '.join(beside)}" if beside else ours,
-            target=target,
-            met=ratio >= GOAL[count] if ratio is not None and target else None,
-            note=note,
-            detail=detail,
-        )
+def row(kind: str, count: int, runs: dict[str, list[Run]], note: str) -> Row:
+    medians = {
+        name: {rate: statistics.median(getattr(run, rate) for run in found) for rate in RATES}
+        for name, found in runs.items()
+    }
+    others = [f"{name} {medians[name]['rate']:.0f}" for name in medians if name != US]
+    figure, goal = f"{medians[US]['rate']:.0f} tok/s; {', '.join(others)}", GOAL[count] if kind == "fp32" else None
+    ratios, detail = {}, {}
+    if PEER in runs:
+        pairs = list(zip(runs[US], runs[PEER], strict=True))
+        ratios = {rate: statistics.median(getattr(a, rate) / getattr(b, rate) for a, b in pairs) for rate in RATES}
+        figure += f": {ratios['rate']:.2f}x llama.cpp, {ratios['processor_rate']:.2f}x by processor time"
+        detail = {"ratios": ratios, "same_tokens_as_llama_cpp": same_share(*pairs[0])}
+    times = {
+        name: [{key: value for key, value in asdict(run).items() if key != "tokens"} for run in found]
+        for name, found in runs.items()
+    }
+    return Row(
+        name=f"{kind}, {count} at a time",
+        figure=figure,
+        target="" if goal is None else f">= {goal}x",
+        met=min(ratios.values()) >= goal if ratios and goal is not None else None,
+        note=note,
+        detail={"medians": medians, **detail, "runs": times},
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rounds", type=int, nargs="?", default=9)
     rounds = parser.parse_args().rounds
-    torch.set_num_threads(1)
     started = machine()
-    found: list[Row] = []
+    torch.manual_seed(0)
+    decoder = Decoder(MODEL).eval()
+    torch.nn.init.normal_(decoder.embed_tokens.weight, std=DEVIATION)
+    rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        work = Path(scratch)
-        torch.manual_seed(0)
-        decoder = Decoder(MODEL).eval()
-        torch.nn.init.normal_(decoder.embed_tokens.weight, std=DEVIATION)
-        folders.save(decoder, work / "model")
-        for kind, options in KINDS.items():
-            runner = build.runner(work / "model", device="cpu", memory=256 << 20, **options)
-            servers = {"gridstride": engine(runner)}
-            if kind != "int8":
-                plain = folders.load(work / "model", dtype=options["dtype"])
-                servers["PyTorch's operators"] = engine(TorchRunner(plain, blocks=1024, block_size=build.BLOCK_SIZE))
-            try:
-                with llama_cpp(work / "model", kind, work) as peer:
-                    found += rows(kind, measured(servers | {"llama.cpp": peer}, rounds), "")
-            except NotMeasured as reason:
-                found += rows(kind, measured(servers, rounds), f"llama.cpp: {reason}")
-    publish("serving_peers", found, started)
+        folders.save(decoder, Path(scratch))
+        for kind in GGUF:
+            runs, note = measured(kind, Path(scratch), rounds)
+            rows += [row(kind, count, found, note) for count, found in runs.items()]
+    publish("serving_peers", rows, started)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """llama.cpp's server in this process, on one thread: `llama_cpp.py FOLDER TYPE WORK`, TYPE one of F32, BF16, Q8_0.
 
 The model folder is written as GGUF into the folder WORK. A line of stdin is a request {"prompts", "tokens"}: lists of
-tokens, all at once, and how many shall follow each. A line of stdout answers {"seconds", "processor_seconds", "tokens"}.
+tokens, all at once, and how many shall follow each. A line of stdout answers {"seconds", "processor_seconds",
+"tokens"}.
 Runs in the peers' environment, which has no GridStride.
 """
 

@@ -16,6 +16,7 @@ from gridstride.models.errors import ModelError
 from gridstride.serve.runner import build
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import available, for_cache
+from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
 TOKEN = 2 * 2 * 2 * 8 * 4  # keys and values, layers, heads, width, bytes
@@ -56,6 +57,42 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
     assert not build._fused(replace(fits, window=Window(size=5)), torch.float32)
     said = capsys.readouterr().err
     assert said.startswith("PyTorch's operations run this model, which is slower: sliding_window 5: ")
+
+
+def test_weights_of_8_bits_draw_nearly_what_all_bits_do(tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    full, small = (
+        build.runner(folder, device="cpu", memory=1 << 20, quantization=kind) for kind in (None, "int8")
+    )  # fmt: skip
+    assert isinstance(full, TorchRunner)
+    assert isinstance(small, TorchRunner)
+    exact, rounded = full.decoder, small.decoder
+    weight, layer = exact.lm_head.weight, rounded.lm_head
+    assert layer.weight.dtype == torch.int8
+    assert rounded.embed_tokens.weight.dtype == torch.float32
+    error = (layer.weight * layer.scale[:, None] - weight).abs().amax(dim=1)
+    assert (error <= layer.scale * 0.5001).all()
+    tokens = torch.arange(40) % CONFIG.vocabulary
+    with torch.inference_mode():
+        wanted, got = (made.logits(made(tokens[None])) for made in (exact, rounded))
+    assert (got - wanted).std() < 0.05 * wanted.std()
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "message"),
+    [
+        ("llama", {"quantization": "int3"}, "--quantization int3 is none: int8"),
+        ("gpt2", {}, "--quantization int8 does not know this model: family gpt2: the code is for RMS norms"),
+        ("llama", {"tensor_parallel": 2}, "goes with one process and no --adapter"),
+        ("llama", {"device": "cuda"}, "--quantization int8 is for CPUs, not for cuda"),
+    ],
+)
+def test_weights_of_8_bits_that_cannot_be_are_refused(
+    tmp_path: Path, family: str, options: dict[str, Any], message: str
+) -> None:
+    folder = saved(tmp_path, family)
+    with pytest.raises(ModelError, match=re.escape(message)):
+        build.runner(folder, memory=1 << 20, **({"device": "cpu", "quantization": "int8"} | options))
 
 
 def test_memory_for_less_than_a_block_is_refused() -> None:

@@ -72,10 +72,10 @@ def case(family: str) -> Case:
 
 
 def serve(
-    decoder: Decoder, *, blocks: int, block_size: int, apart: int = 0, **options: Any
+    decoder: Decoder, *, blocks: int, block_size: int, apart: int = 0, native: bool = False, **options: Any
 ) -> tuple[list[list[int]], Engine]:
     """Tokens of each prompt, one arriving every `apart` steps."""
-    engine = Engine(TorchRunner(decoder, blocks=blocks, block_size=block_size), **options)
+    engine = Engine(TorchRunner(decoder, blocks=blocks, block_size=block_size, native=native), **options)
     said: dict[str, list[int]] = {}
     for i, prompt in enumerate(PROMPTS):
         sampling = Sampling(max_tokens=STEPS, temperature=0.0)
@@ -118,6 +118,14 @@ def test_under_preemption(family: str, reuse: bool) -> None:
     said, engine = serve(
         wanted.decoder, blocks=100, block_size=7, prefix_reuse=reuse, max_batch_tokens=64, max_running=4
     )
+    assert said == list(wanted.wanted)
+    assert engine.stats().preemptions > 0
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral", "phi3"])
+def test_in_machine_code(family: str) -> None:
+    wanted = case(family)
+    said, engine = serve(wanted.decoder, blocks=100, block_size=7, apart=2, native=True, max_running=8)
     assert said == list(wanted.wanted)
     assert engine.stats().preemptions > 0
 

@@ -19,6 +19,7 @@ from gridstride.serve.runner.cpu.native_shapes import unsupported as no_native_c
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free
 from gridstride.serve.runner.tensor.parallel_runner import ParallelRunner, Ranks
+from gridstride.serve.runner.torch import onednn_linear
 from gridstride.serve.runner.torch.int8_linear import quantize
 from gridstride.serve.runner.torch.threads import Threads
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
@@ -67,6 +68,8 @@ def runner(
     _shorten(decoder, longest)
     if quantization is not None:
         quantize(decoder)
+    if where.type == "cpu" and ranks is None:
+        onednn_linear.use(decoder)
     room = for_cache(where) if memory is None else memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
@@ -117,6 +120,7 @@ def drafting(draft: str | Path, large: Runner) -> Runner:
     assert isinstance(large, TorchRunner), "runner has refused others"
     like = large.decoder.embed_tokens.weight
     decoder = folder.load(draft, device=like.device, dtype=like.dtype)
+    onednn_linear.use(decoder)
     return TorchRunner(
         decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(torch.device(like.device)),
         native=not no_native_code(decoder.config, like.dtype),

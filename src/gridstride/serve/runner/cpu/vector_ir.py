@@ -104,6 +104,15 @@ class Emitter:
     def store(self, value: Any, address: Any) -> None:
         self.b.store(value, self.b.inttoptr(address, ir.PointerType()), align=_align(value.type))
 
+    def prefetch(self, address: Any) -> None:
+        """Asks for the line of memory at an address, which need not be anybody's."""
+        pointer = ir.PointerType()
+        function = self._module.globals.get("llvm.prefetch.p0")
+        if function is None:
+            parameters = ir.FunctionType(ir.VoidType(), [pointer, I32, I32, I32])
+            function = ir.Function(self._module, parameters, "llvm.prefetch.p0")
+        self.b.call(function, [self.b.inttoptr(address, pointer), *(ir.Constant(I32, hint) for hint in (0, 3, 1))])
+
     def load_int(self, address: Any, type_: Any = I64) -> Any:
         value = self.load(address, type_)
         return value if type_ is I64 else self.b.sext(value, I64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gridstride.models.decoder import Decoder
 from gridstride.models.lora import put
+from gridstride.serve.runner.torch.onednn_linear import product
 
 _LARGEST = 127
 
@@ -28,7 +28,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Of many rows: the weights become x's type first, which a few rows should not wait for (runner.cpu)."""
-        out = F.linear(x, self.weight.to(x.dtype)) * self.scale.to(x.dtype)
+        out = product(x, self.weight.to(x.dtype)) * self.scale.to(x.dtype)
         return out if self.bias is None else out + self.bias
 
 

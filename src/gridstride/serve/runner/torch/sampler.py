@@ -22,14 +22,16 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> Sampled:
     """Tokens [M, 1] of logits [M, vocabulary], which are left as they are; -1 for a row with NaN or +inf."""
     logits = logits.float()
     adjusted = _adjusted(logits, draws)
-    sound = logits.amax(dim=-1).isfinite() & adjusted.amax(dim=-1).isfinite()  # NaN anywhere is the row's maximum
+    sound = logits.amax(dim=-1).isfinite()  # NaN anywhere is the row's maximum
+    if adjusted is not logits:
+        sound &= adjusted.amax(dim=-1).isfinite()
     tokens = torch.where(sound, _draw(adjusted, draws), -1).cpu()
     return Sampled(tokens.numpy()[:, None], _logprobs(logits, tokens.tolist(), draws))
 
 
 def _draw(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
     """[M] tokens of adjusted logits [M, vocabulary]."""
-    tokens = logits.argmax(dim=-1)
+    tokens = _likeliest(logits)
     rows = [i for i, draw in enumerate(draws) if not draw.sampling.greedy]
     if not rows:
         return tokens
@@ -38,6 +40,11 @@ def _draw(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
     points = uniforms([d.sampling.seed for d in random], np.array([d.index for d in random]))
     tokens[rows] = inverse(weights, torch.from_numpy(points).to(logits.device))
     return tokens
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    """[M] places of the largest, the first of equals. On a CPU by NumPy, in a tenth of PyTorch's time."""
+    return logits.argmax(dim=-1) if logits.is_cuda else torch.from_numpy(logits.numpy().argmax(axis=-1))
 
 
 def inverse(weights: Tensor, points: Tensor) -> Tensor:
