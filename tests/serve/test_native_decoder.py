@@ -14,7 +14,7 @@ from torch import Tensor
 from gridstride.models.config import DecoderConfig, Experts, RotaryScaling, Window
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch
-from gridstride.serve.runner.cpu.native_decoder import MOST_ROWS, NativeDecoder
+from gridstride.serve.runner.cpu.native_decoder import NativeDecoder
 from gridstride.serve.runner.cpu.native_shapes import unsupported
 from gridstride.serve.runner.torch.int8_linear import quantize
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
@@ -134,7 +134,7 @@ def test_a_sequence_has_the_same_numbers_in_any_batch() -> None:
 def test_it_takes_a_few_tokens_on_one_thread() -> None:
     made = decoder()
     _, _, native = pair(made)
-    few, many = next(batches([(MOST_ROWS - 1, 1)])), next(batches([(MOST_ROWS, 1)]))
+    few, many = next(batches([(native.most_rows - 1, 1)])), next(batches([(native.most_rows, 1)]))
     assert native.takes(few)
     assert not native.takes(many)
     assert not native.takes(replace(few, adapters=(0, 1)))

@@ -119,11 +119,11 @@ def emit_attention(module: ir.Module, heads: Heads, scale: float) -> ir.Function
         position = e.load_int(e.at(positions, (row, 8)))
         sequence = e.load_int(e.at(sequences, (row, 8)))
         table = e.at(tables, (b.mul(sequence, table_width), 4))
-        earliest = b.sub(b.add(position, e.int(1)), window)
-        first = b.select(b.icmp_signed("<", earliest, e.int(0)), e.int(0), earliest)
-        count = b.sub(b.add(position, e.int(1)), first)
+        earliest = b.sub(b.add(position, e.number(1)), window)
+        first = b.select(b.icmp_signed("<", earliest, e.number(0)), e.number(0), earliest)
+        count = b.sub(b.add(position, e.number(1)), first)
         with e.loop(heads.heads) as head:
-            in_place = b.mul(b.sdiv(head, e.int(group)), e.int(heads.width * BYTES[heads.element]))
+            in_place = b.mul(b.sdiv(head, e.number(group)), e.number(heads.width * BYTES[heads.element]))
             at_q = e.at(q, (b.mul(row, stride), 4), (head, heads.width * 4))
             most = _scores(e, heads, scale, at_q, (table, first, count), b.add(keys, in_place), scores)
             total = _weights(e, lanes, scores, count, most)
@@ -182,7 +182,7 @@ def _weighted(
 def _seen(e: Emitter, heads: Heads, seen: tuple[Any, Any, Any]) -> Iterator[tuple[Any, Any]]:
     """Inside, the body for each position that a row sees: the how-manieth it is, and its slot."""
     table, first, count = seen
-    size = e.int(heads.block_size)
+    size = e.number(heads.block_size)
     with e.loop(count) as number:
         position = e.b.add(first, number)
         block = e.load_int(e.at(table, (e.b.udiv(position, size), 4)), I32)

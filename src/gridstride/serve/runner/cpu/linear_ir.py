@@ -53,15 +53,15 @@ def _emit_pass(module: ir.Module, machine: Machine, element: Element, lanes: int
     e = Emitter(module, f"linear_{element}_{rows}", [I64] * 9)
     x, y, stride, weight, scale, bias, added, outputs, inputs = e.arguments
     block = max(1, min(_MOST_BLOCK, (machine.registers - 1) // (rows + 1)))
-    whole = e.b.sub(outputs, e.b.srem(outputs, e.int(block)))
+    whole = e.b.sub(outputs, e.b.srem(outputs, e.number(block)))
     for start, stop, count in ((0, whole, block), (whole, outputs, 1)):
         with e.loop(stop, start=start, step=count) as output:
             at_weight = e.at(weight, (e.b.mul(output, inputs), BYTES[element]))
             sums = _sums(e, element, lanes, x, at_weight, inputs, (count, rows))
             for w in range(count):
-                at = e.b.add(output, e.int(w))
+                at = e.b.add(output, e.number(w))
                 for r in range(rows):
-                    place = e.at(y, (e.b.mul(e.int(r), stride), 4), (at, 4))
+                    place = e.at(y, (e.b.mul(e.number(r), stride), 4), (at, 4))
                     e.store(_finished(e, sums[w][r], place, at, scale, bias, added), place)
     return e.end()
 
@@ -75,14 +75,14 @@ def _sums(
     places = [e.variables(vector, rows, e.filled(0.0, lanes)) for _ in range(count)]
     with e.loop(inputs, step=lanes) as i:
         weights = [
-            e.floats(e.at(weight, (e.b.mul(e.int(w), inputs), BYTES[element]), (i, BYTES[element])), lanes, element)
+            e.floats(e.at(weight, (e.b.mul(e.number(w), inputs), BYTES[element]), (i, BYTES[element])), lanes, element)
             for w in range(count)
         ]
         for w in range(count if rows > 1 or element != "float32" else 0):
-            ahead = e.b.mul(e.int(w + _AHEAD * count), inputs)
+            ahead = e.b.mul(e.number(w + _AHEAD * count), inputs)
             e.prefetch(e.at(weight, (ahead, BYTES[element]), (i, BYTES[element])))
         for r in range(rows):
-            part = e.floats(e.at(x, (e.b.mul(e.int(r), inputs), 4), (i, 4)), lanes)
+            part = e.floats(e.at(x, (e.b.mul(e.number(r), inputs), 4), (i, 4)), lanes)
             for w in range(count):
                 e.set(places[w][r], e.fma(weights[w], part, e.get(places[w][r])))
     return [[e.sum(e.get(place)) for place in of_rows] for of_rows in places]
@@ -99,6 +99,6 @@ def _where(e: Emitter, condition: Any, value: Any, changed: Any) -> Any:
     """What `changed` gives where the condition is not 0, else the value."""
     place = e.variable(F32)
     e.set(place, value)
-    with e.b.if_then(e.b.icmp_signed("!=", condition, e.int(0))):
+    with e.b.if_then(e.b.icmp_signed("!=", condition, e.number(0))):
         e.set(place, changed())
     return e.get(place)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from gridstride.models.config import DecoderConfig
@@ -20,8 +21,8 @@ from gridstride.serve.runner.cpu.step_code import StepCode, machine
 from gridstride.serve.runner.cpu.step_ir import ARGUMENTS, LAYER, PRODUCTS, StepShape
 from gridstride.serve.runner.cpu.vector_ir import Element
 
-MOST_ROWS = 16
-"""New tokens of a batch; with more PyTorch's products are as fast."""
+MOST_ROWS: dict[Element, int] = {"float32": 24, "bfloat16": 32, "int8": 64}
+"""New tokens of a batch by the weights' type; with more PyTorch's products are as fast."""
 _ALL = 1 << 40  # positions: a window that is none
 _ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.int8: "int8"}
 _MODULES = {
@@ -33,7 +34,7 @@ _PLACES = {name: place for place, name in enumerate(ARGUMENTS)}
 
 
 class NativeDecoder:
-    """Hidden states and logits of batches of up to MOST_ROWS new tokens; writes the runner's cache as it does."""
+    """Hidden states and logits of batches of a few new tokens; writes the runner's cache as it does."""
 
     def __init__(self, decoder: Decoder, cache: Tensor) -> None:
         """cache [2, layers, blocks + 1, block_size, K, D], of the embedding's type; ValueError where `unsupported`."""
@@ -43,6 +44,7 @@ class NativeDecoder:
         self._decoder, self._cache, self._size = decoder, cache, cache.shape[3]
         first: Tensor = decoder.layers[0].self_attn.q_proj.weight
         self._quantized = first.dtype == torch.int8
+        self.most_rows = MOST_ROWS[_ELEMENTS[first.dtype]]
         here = machine()
         shape = StepShape(
             here, lanes(config, here.lanes), self._size, _ELEMENTS[embedding.dtype], _ELEMENTS[first.dtype]
@@ -51,7 +53,7 @@ class NativeDecoder:
         self._kept: list[Tensor] = []  # what stands nowhere else, and code has the address of
         self._layers = np.array([self._layer(number) for number in range(config.layers)], np.int64)
         cosine, sine = (self._fp32(table) for table in decoder.tables(long=config.stretched))
-        memory = _memory(config, shape.lanes)
+        memory = _memory(config, self.most_rows, shape.lanes)
         self._out = memory["out"]
         self._head = self._product(decoder.lm_head)
         self._arguments = np.zeros(len(ARGUMENTS), np.int64)
@@ -65,17 +67,17 @@ class NativeDecoder:
         """Whether a batch is to run here: a few tokens, on one thread. More are PyTorch's, but for weights of 8 bits,
         which its products would have to widen for each batch.
         """
-        few = len(batch.tokens) <= MOST_ROWS and not any(batch.adapters)
+        few = len(batch.tokens) <= self.most_rows and not any(batch.adapters)
         return few and (self._quantized or torch.get_num_threads() == 1)
 
     def hidden(self, batch: Batch) -> Tensor:
-        """[N, width] fp32 of the batch's tokens, N at most MOST_ROWS; they stay until the next call."""
+        """[N, width] fp32 of the batch's tokens, N at most `most_rows`."""
         count = len(batch.tokens)
-        assert count <= MOST_ROWS, count
+        assert count <= self.most_rows, count
         fresh = batch.slots[batch.slots % self._size == 0] // self._size
         if fresh.size:  # as PagedAttention does, which may read what lies behind a sequence's end
             self._cache[:, :, torch.from_numpy(fresh)] = 0
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "tokens": batch.tokens,
             "positions": batch.positions,
             "slots": batch.slots,
@@ -87,7 +89,7 @@ class NativeDecoder:
         self._set("rows", count)
         self._set("table_width", batch.blocks.shape[1])
         self._code.step(self._arguments.ctypes.data)
-        return self._out[:count]
+        return self._out[:count].clone()  # the next step writes there
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[M, vocabulary] fp32 of hidden states [M, width]."""
@@ -129,7 +131,7 @@ class NativeDecoder:
         self._arguments[_PLACES[name]] = value
 
 
-def _memory(config: DecoderConfig, lanes: int) -> dict[str, Tensor]:
+def _memory(config: DecoderConfig, rows: int, lanes: int) -> dict[str, Tensor]:
     """What a step works in."""
     query, key = config.heads * config.head_width, config.kv_heads * config.head_width
     widths = {
@@ -137,4 +139,4 @@ def _memory(config: DecoderConfig, lanes: int) -> dict[str, Tensor]:
         "up": config.hidden, "out": config.width,
     }  # fmt: skip
     scores = torch.zeros(config.context + lanes)
-    return {name: torch.zeros(MOST_ROWS, width) for name, width in widths.items()} | {"scores": scores}
+    return {name: torch.zeros(rows, width) for name, width in widths.items()} | {"scores": scores}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
@@ -31,18 +33,28 @@ class StepCode:
     """`step` and `linear` of `step_ir`, to be called with numbers; the GIL is free meanwhile."""
 
     def __init__(self, config: DecoderConfig, shape: StepShape) -> None:
-        self._engine: Any = load_objects(_compiled(emit_step(config, shape)))
+        self._engine: Any = load_objects(_compiled(config, shape))
         self.step = _Step(self._engine.get_function_address("step"))
         self.linear = _Linear(self._engine.get_function_address(f"linear_{shape.products}"))
 
 
-def _compiled(ir: str) -> bytes:
+def _compiled(config: DecoderConfig, shape: StepShape) -> bytes:
+    """The object. What it is made from is its key: writing the IR takes a third of a second."""
     import llvmlite
 
-    digest = blake2b(repr((ir, host(), llvmlite.__version__)).encode(), digest_size=16).hexdigest()
-    cache, key = shared_cache("machine"), f"step/{digest}"
-    code = cache.get(key)
+    origin = repr((config, shape, _sources(), host(), llvmlite.__version__)).encode()
+    kept, key = shared_cache("machine"), f"step/{blake2b(origin, digest_size=16).hexdigest()}"
+    code = kept.get(key)
     if code is None:
-        code = compile_object(ir, effort="thorough")
-        cache.put(key, code)
+        code = compile_object(emit_step(config, shape), effort="thorough")
+        kept.put(key, code)
     return code
+
+
+@cache
+def _sources() -> str:
+    """A digest of what writes the IR."""
+    digest = blake2b(digest_size=16)
+    for file in sorted(Path(__file__).parent.glob("*_ir.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

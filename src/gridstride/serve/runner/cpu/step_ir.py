@@ -109,7 +109,7 @@ def _mlp(e: Emitter, parts: _Parts, config: DecoderConfig, a: dict[str, Any], la
     e.call(parts.norm, rows, a["x"], a["normed"], config.width, layer["mlp_norm"], config.width)
     for name in ("gate", "up"):
         _product(e, parts, layer, name, rows, a["normed"], (a[name], hidden), (hidden, config.width))
-    e.call(parts.gate, e.b.mul(rows, e.int(hidden)), a["gate"], a["up"])
+    e.call(parts.gate, e.b.mul(rows, e.number(hidden)), a["gate"], a["up"])
     _product(e, parts, layer, "down", rows, a["gate"], (a["x"], config.width), (config.width, hidden), added=1)
 
 

@@ -53,31 +53,31 @@ class Emitter:
         return self.function
 
     def call(self, function: ir.Function, *arguments: Any) -> None:
-        self.b.call(function, [self.int(argument) for argument in arguments])
+        self.b.call(function, [self.number(argument) for argument in arguments])
 
-    def int(self, value: Any) -> Any:
+    def number(self, value: Any) -> Any:
         return ir.Constant(I64, value) if isinstance(value, int) else value
 
     def at(self, base: Any, *offsets: tuple[Any, Any]) -> Any:
         """base + the sum of index * stride."""
-        address = self.int(base)
+        address = self.number(base)
         for index, stride in offsets:
-            address = self.b.add(address, self.b.mul(self.int(index), self.int(stride)))
+            address = self.b.add(address, self.b.mul(self.number(index), self.number(stride)))
         return address
 
     @contextmanager
     def loop(self, stop: Any, *, start: Any = 0, step: int = 1) -> Iterator[Any]:
         """Inside, the body for each number from `start` on, by `step`, below `stop`."""
         b, place = self.b, self.variable(I64)
-        self.set(place, self.int(start))
+        self.set(place, self.number(start))
         head, body, done = (b.append_basic_block(name) for name in ("head", "loop", "done"))
         b.branch(head)
         b.position_at_end(head)
         number = self.get(place)
-        b.cbranch(b.icmp_signed("<", number, self.int(stop)), body, done)
+        b.cbranch(b.icmp_signed("<", number, self.number(stop)), body, done)
         b.position_at_end(body)
         yield number
-        self.set(place, b.add(number, self.int(step)))
+        self.set(place, b.add(number, self.number(step)))
         b.branch(head)
         b.position_at_end(done)
 
