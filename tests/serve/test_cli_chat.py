@@ -135,7 +135,7 @@ def test_bytes_that_are_no_text_do_not_end_the_chat(said: Said) -> None:
 
 
 def here(path: Path, **wishes: Any) -> chat_backends.Talker:
-    return chat_backends.local(str(path), Wishes(**wishes), device="cpu", dtype="auto")
+    return chat_backends.local(str(path), Wishes(**wishes), device="cpu", dtype="auto", quantization=None)
 
 
 def test_the_oldest_is_forgotten_with_a_note_when_the_context_is_full(

@@ -24,7 +24,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(path: Path | str | None, capsys: pytest.CaptureFixture[str], **words: Any) -> str:
     given = {
         "prompt": "def add(", "n": 1, "stop": (), "echo": False, "stream": None, "device": "cpu", "dtype": "auto",
-        "as_json": False, "max_tokens": 8, "temperature": 0.0,
+        "quantization": None, "as_json": False, "max_tokens": 8, "temperature": 0.0,
     }  # fmt: skip
     assert generate.run(None if path is None else str(path), **given | words)
     return capsys.readouterr().out
@@ -83,6 +83,10 @@ def test_the_folders_own_wishes_count_where_there_are_no_others(path: Path, caps
         config.write_text(before)
 
 
+def test_weights_of_8_bits_say_something(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(run(path, capsys, as_json=True, quantization="int8"))["choices"][0]["tokens"]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -101,6 +105,7 @@ def test_the_folders_own_wishes_count_where_there_are_no_others(path: Path, caps
         ({"stop": ("",)}, "--stop needs a text"),
         ({"dtype": "int3"}, "--dtype int3 is none of auto, float32"),
         ({"device": "abacus"}, "--device abacus is none"),
+        ({"quantization": "int3"}, "--quantization int3 is none: int8"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(
