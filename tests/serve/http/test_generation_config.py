@@ -18,8 +18,8 @@ READY = Ready(context=128, blocks=64, block_size=8, vocabulary=320, max_running=
 OPTIONS = Options(
     host="", port=0, device=None, dtype="auto", max_running=1, max_queue=1, block_size=None, cache_memory=None,
     quantization=None, api_key=(), api_key_file=None, policy="continuous", adapter=(), served_name=(),
-    max_body="1MiB", grace=1, stall_after=1, max_model_len=None, tensor_parallel_size=1, speculate=None, draft_model=None, speculate_tokens=None,
-    chat_template=None, pooling=None, cors=(),
+    max_body="1MiB", grace=1, stall_after=1, max_model_len=None, tensor_parallel_size=1, speculate=None,
+    draft_model=None, speculate_tokens=None, chat_template=None, pooling=None, cors=(),
 )  # fmt: skip
 
 
