@@ -64,7 +64,9 @@ class TorchRunner:
             native = self._native if self._native is not None and self._native.takes(batch) else None
             of = self.decoder if native is None else native
             hidden = self.hidden(batch) if native is None else native.hidden(batch)
-            sampled = sample(of.logits(hidden[self._on_device(batch.sampled)]), batch.draws)
+            decodes = len(batch.sampled) == len(batch.tokens)  # and every row is sampled, in order
+            rows = hidden if decodes else hidden[self._on_device(batch.sampled)]
+            sampled = sample(of.logits(rows), batch.draws)
             return replace(sampled, readings=readings(batch, hidden, of.logits)) if batch.reads else sampled
 
     def hidden(self, batch: Batch) -> Tensor:
