@@ -84,6 +84,7 @@ def test_weights_of_8_bits_draw_nearly_what_all_bits_do(tmp_path: Path) -> None:
         ("llama", {"quantization": "int3"}, "--quantization int3 is none: int8"),
         ("gpt2", {}, "--quantization int8 does not know this model: family gpt2: the code is for RMS norms"),
         ("llama", {"tensor_parallel": 2}, "goes with one process and no --adapter"),
+        ("llama", {"dtype": torch.float16}, "torch.float16: the code is for torch.float32, torch.bfloat16"),
         ("llama", {"device": "cuda"}, "--quantization int8 is for CPUs, not for cuda"),
     ],
 )

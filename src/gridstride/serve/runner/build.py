@@ -62,7 +62,9 @@ def runner(
     if draft is not None and where.type != "cpu":
         raise ModelError(f"--draft-model is not tried on {where} yet: --device cpu, or --speculate ngram")
     if quantization is not None:
-        _check_quantization(quantization, folder.read_config(model), where, alone=tensor_parallel == 1 and not adapters)
+        stored = dtype or folder.stored_dtype(model)
+        alone = tensor_parallel == 1 and not adapters
+        _check_quantization(quantization, folder.read_config(model), stored, where, alone=alone)
     ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
     decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
     _shorten(decoder, longest)
@@ -95,7 +97,9 @@ def runner(
     )  # fmt: skip
 
 
-def _check_quantization(name: str, config: DecoderConfig, device: torch.device, *, alone: bool) -> None:
+def _check_quantization(
+    name: str, config: DecoderConfig, dtype: torch.dtype, device: torch.device, *, alone: bool
+) -> None:
     """ModelError where weights cannot be so."""
     if name != "int8":
         raise ModelError(f"--quantization {name} is none: int8")
@@ -103,7 +107,7 @@ def _check_quantization(name: str, config: DecoderConfig, device: torch.device, 
         raise ModelError(f"--quantization int8 is for CPUs, not for {device}: --device cpu, or --dtype bfloat16")
     if not alone:
         raise ModelError("--quantization int8 goes with one process and no --adapter: merge the adapter first")
-    if reason := no_native_code(config, torch.float32):
+    if reason := no_native_code(config, dtype):
         raise ModelError(f"--quantization int8 does not know this model: {reason}; --dtype bfloat16 does")
 
 
