@@ -180,7 +180,7 @@ def _weighted(
 
 @contextmanager
 def _seen(e: Emitter, heads: Heads, seen: tuple[Any, Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Inside, the body for each position that a row sees: the how-manieth it is, and its slot."""
+    """Inside, the body for each position that a row sees: its number from the first one on, and its slot."""
     table, first, count = seen
     size = e.number(heads.block_size)
     with e.loop(count) as number:
