@@ -1,4 +1,4 @@
-// Next piece's rows: all 64 queries of a tile are written, those behind the piece's last one, too.
+// Next piece's rows: the end of a piece is taken for a row of its own, which the piece behind it writes, too.
 //
 // entry: prompt_attention_next_pieces_rows
 // block: 32
@@ -17,7 +17,8 @@ extern "C" __global__ void prompt_attention_next_pieces_rows(
     const int row = blockIdx.x % 128, head = blockIdx.x / 128 % K, lane = threadIdx.x;
     const int* piece = pieces + blockIdx.x / 128 / K * 4;
     const int first = piece[0], count = piece[1], last = piece[3], query = row / GROUP;
-    if (count <= 0) return;
+    const bool followed = (int)blockIdx.x / 128 / K + 1 < P && piece[5] > 0 && piece[4] == first + count;
+    if (query >= count + followed) return;
     const int* table = tables + (size_t)piece[2] * table_width;
     const int seen = min(last, last - (count - 1 - query));
     const size_t at = (((size_t)(first + query) * K + head) * GROUP + row % GROUP) * (D / 2);
