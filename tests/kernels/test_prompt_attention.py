@@ -84,6 +84,7 @@ SHAPES = {
 """Compiling one takes the virtual GPU some seconds: as few as show every branch."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("rung", ["02_mma", "03_ping_pong"])
 def test_any_shape_and_any_grid(rung: str, name: str) -> None:
