@@ -224,6 +224,12 @@ def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = [str(kernels / file) for file in each.files]
+        if each.edits:
+            text = Path(files[0]).read_text(encoding="utf-8")
+            for pattern, new in each.edits:
+                text = re.sub(pattern, new, text)
+            files[0] = str(folder / Path(files[0]).name)
+            Path(files[0]).write_text(text, encoding="utf-8")
         if each.bind:
             (folder / "bind.cpp").write_text(leetcuda.binding(each))
             files.append(str(folder / "bind.cpp"))
