@@ -204,8 +204,9 @@ def gemvs(kind: str, *forms: str) -> Iterator[Call]:
 
 def transposes() -> Iterator[Call]:
     """Of x[row][col], by one index and by two; the launchers divide by a block's 256 elements without rounding up."""
-    forms = [f"{form}_{way}{ends}" for form in ("f32", "f32x4") for way in ("col2row", "row2col") for ends in ("", "2d")]
-    forms += [f"f32x4_shared_{bcf}{way}2d" for bcf in ("", "bcf_") for way in ("col2row", "row2col")]
+    ways = ("col2row", "row2col")
+    forms = [f"{form}_{way}{ends}" for form in ("f32", "f32x4") for way in ways for ends in ("", "2d")]
+    forms += [f"f32x4_shared_{bcf}{way}2d" for bcf in ("", "bcf_") for way in ways]
     for form in (*forms, "f32x4_shared_bcf_merge_write_row2col2d", "f32_diagonal2d"):
         x = random(128, 128 if "diagonal" in form else 256)
         yield Call(f"mat_transpose_{form}", [x, np.zeros(x.shape[::-1], "f4")], x.T, tolerance=0)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 import triton_route
+from torch.overrides import TorchFunctionMode
 
 import gridstride as gs
 
@@ -28,10 +29,30 @@ torch.cpu.empty_cache = lambda: None  # type: ignore[attr-defined]
 torch.cuda.get_device_properties = torch.cpu.get_device_properties  # type: ignore[attr-defined]
 
 
+EXACT = ("cross_entropy", "logsumexp")
+"""References that are computed in float64: with smoothed labels PyTorch's CPU code is 40 times further from that, in
+float32, than the kernels are (1e-3 and 3e-5 of the smallest gradients), and than the tests allow."""
+
+
+class _AsOnAGpu(TorchFunctionMode):
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), named: Any = None) -> Any:
+        given = dict(named or {})
+        if function == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+            return True  # some operators of the library ask
+        if getattr(function, "__name__", "") not in EXACT or args[0].dtype != torch.float32:
+            return function(*args, **given)
+        wide = [_wide(each) for each in args]
+        return function(*wide, **{name: _wide(each) for name, each in given.items()}).float()
+
+
+def _wide(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.dtype == torch.float32 else value
+
+
 @pytest.fixture(autouse=True)
 def on_the_virtual_gpu() -> Iterator[None]:
     """Triton's launches go to a virtual GPU of its own for each test."""
-    with gs.use(gs.VirtualGPU(workers=1)), triton_route.installed(_launched):
+    with gs.use(gs.VirtualGPU(workers=1)), triton_route.installed(_launched), _AsOnAGpu():
         yield
 
 

@@ -151,6 +151,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "MC_EstimatePiQ": MONTE_CARLO, "MC_SingleAsianOptionP": MONTE_CARLO,
     "convolutionTexture": {"edits": ((r"3072", "512"), (r"iterations\s+= 10", "iterations = 1"))},
     "simpleP2P": {"gpus": 2}, "simpleMultiGPU": {"gpus": 2}, "streamOrderedAllocationP2P": {"gpus": 2},
+    "simpleCUFFT_MGPU": {"gpus": 2}, "simpleCUFFT_2d_MGPU": {"gpus": 2},
+    "UnifiedMemoryPerf": {
+        "edits": ((r"maxSampleSizeInMb = 64", "maxSampleSizeInMb = 1"), (r"numKernelRuns\s+= 20", "numKernelRuns = 2")),
+        "late": True, "status_tells": True,
+    },
     "scan": {"edits": ((r"iCycles\s*= 100", "iCycles = 1"),)},
     "reduction": {"runs": REDUCTIONS}, "threadFenceReduction": {"runs": ((), ("--multipass",))},
     "segmentationTreeThrust": {"edits": FORGOTTEN, "limit": 300}, "cdpQuadtree": {"edits": FORGOTTEN},
