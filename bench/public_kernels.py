@@ -36,6 +36,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE), str(HERE / "public")]
 
 import leetcuda  # noqa: E402
+import leetcuda_mains  # noqa: E402
 import main_program  # noqa: E402
 import mains  # noqa: E402
 import triton_libraries  # noqa: E402
@@ -213,10 +214,9 @@ def _brief(text: str) -> str:
 # -- LeetCUDA, through its launchers ----------------------------------------------------------------------------------
 def launchers(root: Path, only: list[str], done: _Done) -> Iterator[Judged]:
     """LeetCUDA's kernels through its own host functions."""
-    for each in leetcuda.programs():
+    for each in (*leetcuda.programs(), *leetcuda_mains.programs()):
         if any(word in each.name for word in only):
             yield from done.kept(f"{root.name}/{each.name}", lambda each=each: _launched(root, each))
-    yield from whole_programs(root, only, done)
 
 
 def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
@@ -230,9 +230,10 @@ def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
                 text = re.sub(pattern, new, text)
             files[0] = str(folder / Path(files[0]).name)
             Path(files[0]).write_text(text, encoding="utf-8")
-        if each.bind:
-            (folder / "bind.cpp").write_text(leetcuda.binding(each))
-            files.append(str(folder / "bind.cpp"))
+        if each.bind or each.launched:
+            bound = folder / ("bind.cu" if each.launched else "bind.cpp")
+            bound.write_text(leetcuda.binding(each, kernels))
+            files = [str(bound)] if each.launched else [*files, str(bound)]
         order = leetcuda.written(each, folder)
         result = run_program({
             "files": [*files, str(torch / "calls.cpp")], "folder": name, "limit": 400, "runs": [[str(order)]],

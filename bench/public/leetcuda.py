@@ -41,6 +41,7 @@ class Program:
     """Files that make one program, and what is called of it.
 
     `bind`: parameters of launchers that no file binds. `edits`: (pattern, replacement) on the first file, copied.
+    `launched`: launchers that it does not have, each its parameters and what it does.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Program:
     include: Sequence[str] = ()
     bind: dict[str, str] = field(default_factory=dict)
     edits: tuple[tuple[str, str], ...] = ()
+    launched: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def random(*shape: int, dtype: Any = "f4", seed: int = 3, scale: float = 1.0) -> Array:
@@ -334,10 +336,16 @@ def attentions() -> Iterator[Program]:
             yield Program(path.removesuffix(".cu"), [path], [call], ["flash-attn/utils"], {name: HEADS})
 
 
-def binding(program: Program) -> str:
-    """C++ that binds a program's launchers."""
-    lines = ["#include <torch/extension.h>", *(f"void {name}({takes});" for name, takes in program.bind.items())]
-    defs = "".join(f'm.def("{name}", &{name});' for name in program.bind)
+def binding(program: Program, folder: Path) -> str:
+    """C++ that binds a program's launchers, those that it is given here with the file that they are of."""
+    lines = ["#include <torch/extension.h>"]
+    if program.launched:
+        lines += ["#define main their_main", f'#include "{folder / program.files[0]}"', "#undef main"]
+        lines += ["template <class T> T* ptr(const torch::Tensor& t) { return reinterpret_cast<T*>(t.data_ptr()); }"]
+        lines += ["static int count_of(const torch::Tensor& t) { return static_cast<int>(t.numel()); }"]
+        lines += [f"void {name}({takes}) {{ {does} }}" for name, (takes, does) in program.launched.items()]
+    lines += [f"void {name}({takes});" for name, takes in program.bind.items()]
+    defs = "".join(f'm.def("{name}", &{name});' for name in (*program.bind, *program.launched))
     return "\n".join([*lines, f"void bind_everything(pybind11::module_& m) {{ {defs} }}", ""])
 
 

@@ -17,7 +17,6 @@ def programs(root: Path) -> Iterator[Main]:
         "cuda-samples": samples.programs,
         "llm.c": llm,
         "fast.cu": fast,
-        "LeetCUDA": leet,
         "gpu-rodinia": rodinia.programs,
     }[root.name](root)
 
@@ -78,9 +77,3 @@ def fast(root: Path) -> Iterator[Main]:
                define=("NDEBUG",),
                right=re.compile("KERNEL 12\n.*\n?Average"))  # fmt: skip
     yield Main("sum", root, ("sum.cu",), edits=FAST_EDITS, limit=300, right=re.compile("(?i)correct|Sum"))
-
-
-def leet(root: Path) -> Iterator[Main]:
-    """Files of LeetCUDA that have a main()."""
-    for name in ("swizzle/mat_trans_swizzle", "swizzle/mma_simple_swizzle", "swizzle/hgemm_mma_swizzle"):
-        yield Main(name, root / "kernels", (f"{name}.cu",), limit=300)
