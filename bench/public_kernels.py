@@ -29,6 +29,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,10 @@ def launchers(root: Path, only: list[str], done: _Done) -> Iterator[Judged]:
     for each in (*leetcuda.programs(), *leetcuda_mains.programs()):
         if any(word in each.name for word in only):
             yield from done.kept(f"{root.name}/{each.name}", lambda each=each: _launched(root, each))
+    for name, unable in triton_libraries.LEET.items():
+        if any(word in name for word in only):
+            found = partial(triton_libraries.script, root / "kernels" / f"{name}.py", unable)
+            yield from done.kept(f"{root.name}/{name}", lambda name=name, found=found: _named(root, name, found()))
 
 
 def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:

@@ -28,6 +28,12 @@ LIGER = (
     "poly_norm", "qwen2vl_mrope", "relu_squared", "rms_norm", "rope", "softmax", "sparsemax", "swiglu", "tvd",
 )  # fmt: skip
 """Its tests by name, without those of other backends (CuTe, cuTile), of other hardware and of whole models."""
+LEET = {
+    "openai-triton/vector-add/triton_vector_add": "", "openai-triton/layer-norm/triton_layer_norm": "",
+    "openai-triton/fused-softmax/triton_fused_softmax": "needs PyCUDA",
+    "openai-triton/merge-attn-states/test_merge_attn_states": "needs an extension that PyTorch compiles",
+}  # fmt: skip
+"""LeetCUDA's files of Triton."""
 OURS = re.compile(r"^(KernelFault|CompileError|LaunchError|UnsupportedInstruction|DeviceError|Deadlock)\b")
 Found = tuple[str, str, str]
 """A kernel, its verdict, the reason."""
@@ -35,9 +41,13 @@ Found = tuple[str, str, str]
 
 def tutorial(root: Path, name: str) -> Iterator[Found]:
     """The kernels of one tutorial."""
-    path = root / "python" / "tutorials" / f"{name}.py"
-    if TUTORIALS[name] or not path.exists():
-        yield "", "theirs", TUTORIALS[name] or "is not in this copy"
+    yield from script(root / "python" / "tutorials" / f"{name}.py", TUTORIALS[name])
+
+
+def script(path: Path, unable: str = "") -> Iterator[Found]:
+    """The kernels of a file that compares them with PyTorch; `unable` says why it cannot run here."""
+    if unable or not path.exists():
+        yield "", "theirs", unable or "is not in this copy"
         return
     command = [sys.executable, str(HERE / "tutorials.py"), str(path)]
     try:
