@@ -320,6 +320,8 @@ FLASH = {
         "tiling_qk_F32F16F16F32_rr": "split_q_tiling_qk_acc_f32_rr",
     },
 }  # fmt: skip
+TURNED = [f"{file}_swizzle_qkv" for file in ("share_kv", "share_qkv", "tiling_qk")]
+"""Those that take the values as columns."""
 
 
 def attentions() -> Iterator[Program]:
@@ -331,7 +333,8 @@ def attentions() -> Iterator[Program]:
     for folder, files in FLASH.items():
         for file, short in files.items():
             name = f"flash_attn_mma_stages_{short}"
-            call = Call(name, [q, k, v, np.zeros_like(q), 2], expected, 3, 0.03)
+            given = np.ascontiguousarray(v.swapaxes(2, 3)) if file in TURNED else v
+            call = Call(name, [q, k, given, np.zeros_like(q), 2], expected, 3, 0.03)
             path = f"flash-attn/mma/{folder}/flash_attn_mma_{file}.cu"
             yield Program(path.removesuffix(".cu"), [path], [call], ["flash-attn/utils"], {name: HEADS})
 
