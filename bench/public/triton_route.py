@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -129,8 +130,9 @@ class _Storages:
     def given(self, value: Any) -> Any:
         """What a launch is given for a value."""
         if isinstance(value, TensorDescriptor):
-            array = self._array(value.base)
-            return array.view(DTYPES.get(value.base.dtype, str(value.base.dtype)[6:])).reshape(*value.shape)
+            base, count = value.base, math.prod(value.shape)
+            array = self._array(base).view(DTYPES.get(base.dtype, str(base.dtype)[6:]))
+            return array[base.storage_offset() : base.storage_offset() + count].reshape(*value.shape)
         return self.put(value) if isinstance(value, torch.Tensor) else value
 
     def put(self, tensor: torch.Tensor) -> Any:
