@@ -244,7 +244,7 @@ def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
             "files": [*files, str(torch / "calls.cpp")], "folder": name, "limit": 400, "runs": [[str(order)]],
             "include": [str(torch), mains.CUBLAS, *(str(kernels / path) for path in each.include)], "std": "c++17",
             "flags": ["--expt-relaxed-constexpr", "--expt-extended-lambda", "--use_fast_math", "-diag-suppress", "177"],
-            "define": ["BOUND_ELSEWHERE"] if each.bind else [],
+            "define": [*(["BOUND_ELSEWHERE"] if each.bind else []), "NO_MMA_HGEMM_BIN"],  # as its own build says
         })  # fmt: skip
         if result["stage"] == "build":
             return [Judged(root.name, each.name, "", "refused", _brief(result["error"]))]
