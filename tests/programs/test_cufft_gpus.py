@@ -133,7 +133,7 @@ def test_plans_by_the_types_of_their_sides_and_what_is_refused(program: Run) -> 
     done = program(_TYPED, "--gpus", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     results, second = done.stdout.splitlines()
-    # Invalid type; of a made plan and of one GPU; too few GPUs, one twice, one that is not there; reals; not of one GPU.
+    # Invalid type; of a made plan and of one GPU; too few GPUs, one twice, one that is not there; reals; of one GPU.
     assert results.split() == ["0", "3", "0", "1", "1", "0", "0", "4", "11", "11", "0", "14", "0", "1"]
     root = np.exp(-2j * np.pi * 2 / 16)
     assert second == f"{root.real:.6f} {root.imag:.6f}"
