@@ -53,7 +53,7 @@ def installed(launched: Launches) -> Iterator[None]:
         return None
 
     def first(tuner: Autotuner, *args: Any, **named: Any) -> Any:
-        config = tuner.configs[0]
+        config = tuner.best_config = tuner.configs[0]  # a library may ask for it afterwards
         given = dict(zip(tuner.arg_names, args, strict=False))
         if config.pre_hook:
             config.pre_hook({**given, **named, **config.all_kwargs()})
