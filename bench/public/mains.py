@@ -67,6 +67,7 @@ FAST_EDITS = (
     (r"long max_size = 8192", "long max_size = 512"), (r"repeat_times = 8", "repeat_times = 1"), (r"sleep\(5\);", ""),
     (r"const int N = 1 << 30", "const int N = 1 << 20"), (r"<<<1024, 1024", "<<<1, 32"),
     (r"#define NUM_(\w*)RUNS \d+", r"#define NUM_\1RUNS 1"),
+    (r"\b16, 8> schedule", "2, 2> schedule"), (r"16/CLUSTER_M, 8/CLUSTER_N", "2/CLUSTER_M, 2/CLUSTER_N"),
 )  # fmt: skip
 
 

@@ -126,11 +126,15 @@ class _Storages:
     def __init__(self) -> None:
         self._known: dict[int, tuple[torch.Tensor, Any]] = {}
         self._tables: set[int] = set()
+        self._apart: list[tuple[torch.Tensor, Any]] = []
 
     def given(self, value: Any) -> Any:
         """What a launch is given for a value."""
         if isinstance(value, TensorDescriptor):
             base, count = value.base, math.prod(value.shape)
+            if not base.is_contiguous():  # gs.triton takes arrays without gaps
+                self._apart.append((base, gs.to_device(base.contiguous())))
+                return self._apart[-1][1]
             array = self._array(base).view(DTYPES.get(base.dtype, str(base.dtype)[6:]))
             return array[base.storage_offset() : base.storage_offset() + count].reshape(*value.shape)
         return self.put(value) if isinstance(value, torch.Tensor) else value
@@ -163,3 +167,5 @@ class _Storages:
             if flat.data_ptr() in self._tables:
                 continue  # on the host its addresses are the host's
             flat.copy_(torch.from_numpy(array.numpy()))
+        for part, array in self._apart:
+            part.copy_(torch.from_numpy(array.numpy()))
