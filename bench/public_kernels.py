@@ -29,6 +29,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE), str(HERE / "public")]
 
 import leetcuda  # noqa: E402
+import leetcuda_mains  # noqa: E402
 import main_program  # noqa: E402
 import mains  # noqa: E402
 import triton_libraries  # noqa: E402
@@ -213,10 +215,13 @@ def _brief(text: str) -> str:
 # -- LeetCUDA, through its launchers ----------------------------------------------------------------------------------
 def launchers(root: Path, only: list[str], done: _Done) -> Iterator[Judged]:
     """LeetCUDA's kernels through its own host functions."""
-    for each in leetcuda.programs():
+    for each in (*leetcuda.programs(), *leetcuda_mains.programs()):
         if any(word in each.name for word in only):
             yield from done.kept(f"{root.name}/{each.name}", lambda each=each: _launched(root, each))
-    yield from whole_programs(root, only, done)
+    for name, unable in triton_libraries.LEET.items():
+        if any(word in name for word in only):
+            found = partial(triton_libraries.script, root / "kernels" / f"{name}.py", unable)
+            yield from done.kept(f"{root.name}/{name}", lambda name=name, found=found: _named(root, name, found()))
 
 
 def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
@@ -224,15 +229,22 @@ def _launched(root: Path, each: leetcuda.Program) -> list[Judged]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = [str(kernels / file) for file in each.files]
-        if each.bind:
-            (folder / "bind.cpp").write_text(leetcuda.binding(each))
-            files.append(str(folder / "bind.cpp"))
+        if each.edits:
+            text = Path(files[0]).read_text(encoding="utf-8")
+            for pattern, new in each.edits:
+                text = re.sub(pattern, new, text)
+            files[0] = str(folder / Path(files[0]).name)
+            Path(files[0]).write_text(text, encoding="utf-8")
+        if each.bind or each.launched:
+            bound = folder / ("bind.cu" if each.launched else "bind.cpp")
+            bound.write_text(leetcuda.binding(each, kernels))
+            files = [str(bound)] if each.launched else [*files, str(bound)]
         order = leetcuda.written(each, folder)
         result = run_program({
             "files": [*files, str(torch / "calls.cpp")], "folder": name, "limit": 400, "runs": [[str(order)]],
             "include": [str(torch), mains.CUBLAS, *(str(kernels / path) for path in each.include)], "std": "c++17",
             "flags": ["--expt-relaxed-constexpr", "--expt-extended-lambda", "--use_fast_math", "-diag-suppress", "177"],
-            "define": ["BOUND_ELSEWHERE"] if each.bind else [],
+            "define": [*(["BOUND_ELSEWHERE"] if each.bind else []), "NO_MMA_HGEMM_BIN"],  # as its own build says
         })  # fmt: skip
         if result["stage"] == "build":
             return [Judged(root.name, each.name, "", "refused", _brief(result["error"]))]

@@ -38,13 +38,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Program:
-    """Files that make one program, and what is called of it. `bind`: parameters of launchers that no file binds."""
+    """Files that make one program, and what is called of it.
+
+    `bind`: parameters of launchers that no file binds. `edits`: (pattern, replacement) on the first file, copied.
+    `launched`: launchers that it does not have, each its parameters and what it does.
+    """
 
     name: str
     files: Sequence[str]
     calls: Sequence[Call]
     include: Sequence[str] = ()
     bind: dict[str, str] = field(default_factory=dict)
+    edits: tuple[tuple[str, str], ...] = ()
+    launched: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def random(*shape: int, dtype: Any = "f4", seed: int = 3, scale: float = 1.0) -> Array:
@@ -96,6 +102,15 @@ def programs() -> Iterator[Program]:
     yield one("rope", list(ropes()))
     yield one("softmax", list(softmaxes()))
     yield one("sgemv", list(gemvs("sgemv", "f32", "f32x4")))
+    bound = {f"hgemv_{name}": TENSORS for name in ("k32_f16", "k128_f16x4", "k16_f16")}
+    yield Program("hgemv", ["hgemv/hgemv.cu"], list(gemvs("hgemv", "f16", "f16x4")), bind=bound)
+    moved = list(transposes())
+    bound = {call.name: "torch::Tensor x, torch::Tensor y" for call in moved}
+    torn = ((r"< < <\s*grid,(\s*\\?\s*)block >>>", r"<<<grid,\1block>>>"),)  # by its formatter: no compiler takes it
+    yield Program("mat-transpose", ["mat-transpose/mat_transpose.cu"], moved, bind=bound, edits=torn)
+    yield one("nms", [suppression()])
+    merged = "openai-triton/merge-attn-states/cuda_merge_attn_states"
+    yield Program(merged, [f"{merged}.cu"], list(merges()))
     yield from matrices()
     yield from attentions()
 
@@ -189,6 +204,45 @@ def gemvs(kind: str, *forms: str) -> Iterator[Call]:
         yield Call(f"{kind}_{name}_{form}", [a, x, y], a.astype("f8") @ x.astype("f8"), tolerance=loosely(form))
 
 
+def transposes() -> Iterator[Call]:
+    """Of x[row][col], by one index and by two; the launchers divide by a block's 256 elements without rounding up."""
+    ways = ("col2row", "row2col")
+    forms = [f"{form}_{way}{ends}" for form in ("f32", "f32x4") for way in ways for ends in ("", "2d")]
+    forms += [f"f32x4_shared_{bcf}{way}2d" for bcf in ("", "bcf_") for way in ways]
+    for form in (*forms, "f32x4_shared_bcf_merge_write_row2col2d", "f32_diagonal2d"):
+        x = random(128, 128 if "diagonal" in form else 256)
+        yield Call(f"mat_transpose_{form}", [x, np.zeros(x.shape[::-1], "f4")], x.T, tolerance=0)
+
+
+def suppression(boxes: int = 100) -> Call:
+    """Which boxes stay, by their place in the order of scores; its kernel takes others' answers without waiting."""
+    rng = np.random.default_rng(1)
+    corner, scores = rng.random((boxes, 2)) * 8, rng.permutation(boxes).astype("f4")
+    given = np.concatenate([corner, corner + 0.5 + rng.random((boxes, 2))], 1).astype("f4")
+    ordered, kept = given[np.argsort(-scores)].astype("f8"), []
+    for each, (x0, y0, x1, y1) in enumerate(ordered):
+        low = np.maximum(ordered[kept, :2], (x0, y0))
+        both = np.clip(np.minimum(ordered[kept, 2:], (x1, y1)) - low, 0, None).prod(1)
+        areas = (ordered[kept, 2:] - ordered[kept, :2]).prod(1)
+        if not (both / (areas + (x1 - x0) * (y1 - y0) - both) > 0.25).any():
+            kept.append(each)
+    return Call("nms", [given, scores, 0.25], np.array(kept), None, 0)
+
+
+def merges() -> Iterator[Call]:
+    """Two parts of an attention, each with its logarithm of sums, made one; a part may be empty."""
+    tokens, heads, size = 33, 4, 128
+    logs = [random(heads, tokens, seed=seed) for seed in (1, 2)]
+    logs[0][1, ::5] = np.inf  # as one library says that a part is empty
+    weights = np.exp(np.where(np.isinf(logs), -np.inf, logs).astype("f8"))
+    share = (weights / weights.sum(0)).transpose(0, 2, 1)[..., None]
+    for form in ("f32", "f16", "bf16"):
+        parts = [random(tokens, heads, size, dtype=dtype_of(form), seed=seed) for seed in (3, 4)]
+        expected = (share * np.array([part.astype("f8") for part in parts])).sum(0)
+        given = [np.zeros_like(parts[0]), np.zeros((heads, tokens), "f4"), parts[0], logs[0], parts[1], logs[1]]
+        yield Call("merge_attn_states_cuda", given, expected, 0, max(loosely(form) / 8, 1e-6))
+
+
 TENSORS = "torch::Tensor a, torch::Tensor b, torch::Tensor c"
 STAGED = f"{TENSORS}, int stages, bool swizzle, int swizzle_stride"
 
@@ -226,8 +280,9 @@ HGEMM = {
         "warp4x4x2_stages_dsmem_rr")],
     "hgemm/mma/basic/hgemm_mma_stage_tn.cu": ["mma_m16n8k16_mma2x4_warp4x4_stages_dsmem_tn"],
     "hgemm/mma/swizzle/hgemm_mma_stage_swizzle.cu": ["mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_swizzle"],
-    "hgemm/mma/swizzle/hgemm_mma_stage_tn_swizzle_x4.cu": [
-        "mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_tn_swizzle_x4"],
+    "hgemm/mma/swizzle/hgemm_mma_stage_tn_swizzle.cu": ["mma_m16n8k16_mma2x4_warp4x4_stages_dsmem_tn_swizzle"],
+    **{f"hgemm/mma/swizzle/hgemm_mma_stage_tn_swizzle_x{n}.cu": [
+        "mma_m16n8k16_mma2x4_warp4x4x2_stages_dsmem_tn_swizzle_x4"] for n in (2, 4)},
 }  # fmt: skip
 
 
@@ -265,6 +320,8 @@ FLASH = {
         "tiling_qk_F32F16F16F32_rr": "split_q_tiling_qk_acc_f32_rr",
     },
 }  # fmt: skip
+TURNED = [f"{file}_swizzle_qkv" for file in ("share_kv", "share_qkv", "tiling_qk")]
+"""Those that take the values as columns."""
 
 
 def attentions() -> Iterator[Program]:
@@ -276,15 +333,22 @@ def attentions() -> Iterator[Program]:
     for folder, files in FLASH.items():
         for file, short in files.items():
             name = f"flash_attn_mma_stages_{short}"
-            call = Call(name, [q, k, v, np.zeros_like(q), 2], expected, 3, 0.03)
+            given = np.ascontiguousarray(v.swapaxes(2, 3)) if file in TURNED else v
+            call = Call(name, [q, k, given, np.zeros_like(q), 2], expected, 3, 0.03)
             path = f"flash-attn/mma/{folder}/flash_attn_mma_{file}.cu"
             yield Program(path.removesuffix(".cu"), [path], [call], ["flash-attn/utils"], {name: HEADS})
 
 
-def binding(program: Program) -> str:
-    """C++ that binds a program's launchers."""
-    lines = ["#include <torch/extension.h>", *(f"void {name}({takes});" for name, takes in program.bind.items())]
-    defs = "".join(f'm.def("{name}", &{name});' for name in program.bind)
+def binding(program: Program, folder: Path) -> str:
+    """C++ that binds a program's launchers, those that it is given here with the file that they are of."""
+    lines = ["#include <torch/extension.h>"]
+    if program.launched:
+        lines += ["#define main their_main", f'#include "{folder / program.files[0]}"', "#undef main"]
+        lines += ["template <class T> T* ptr(const torch::Tensor& t) { return reinterpret_cast<T*>(t.data_ptr()); }"]
+        lines += ["static int count_of(const torch::Tensor& t) { return static_cast<int>(t.numel()); }"]
+        lines += [f"void {name}({takes}) {{ {does} }}" for name, (takes, does) in program.launched.items()]
+    lines += [f"void {name}({takes});" for name, takes in program.bind.items()]
+    defs = "".join(f'm.def("{name}", &{name});' for name in (*program.bind, *program.launched))
     return "\n".join([*lines, f"void bind_everything(pybind11::module_& m) {{ {defs} }}", ""])
 
 

@@ -55,6 +55,8 @@ class Main:
     limit: int = 120
     gpus: int = 1
     """How many it sees."""
+    late: bool = False
+    """Whether its host sets what a launched kernel waits for: kernels then run when the host waits for them."""
     theirs: str = ""
     status_tells: bool = False
     """Its exit status is that of its own check."""
@@ -91,4 +93,5 @@ class Main:
             "files": files, "include": [*self.include, str(self.folder)], "runs": self.runs,
             "folder": str(work if self.has_folder else self.folder), "limit": self.limit, "std": "c++17",
             "define": self.define, "flags": self.flags, "libraries": self.libraries, "gpus": self.gpus,
+            "late": self.late,
         }  # fmt: skip

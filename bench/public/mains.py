@@ -17,7 +17,6 @@ def programs(root: Path) -> Iterator[Main]:
         "cuda-samples": samples.programs,
         "llm.c": llm,
         "fast.cu": fast,
-        "LeetCUDA": leet,
         "gpu-rodinia": rodinia.programs,
     }[root.name](root)
 
@@ -68,6 +67,9 @@ FAST_EDITS = (
     (r"long max_size = 8192", "long max_size = 512"), (r"repeat_times = 8", "repeat_times = 1"), (r"sleep\(5\);", ""),
     (r"const int N = 1 << 30", "const int N = 1 << 20"), (r"<<<1024, 1024", "<<<1, 32"),
     (r"#define NUM_(\w*)RUNS \d+", r"#define NUM_\1RUNS 1"),
+    # A step of bfloat16 from 16 on is more than its check allows, and plain loops do not sum as cuBLAS does.
+    (r"if \(diff > 0\.1\)", "if (diff > 0.1 + 0.008 * std::fabs(__bfloat162float(matRef[i])))"),
+    (r"\b16, 8> schedule", "2, 2> schedule"), (r"16/CLUSTER_M, 8/CLUSTER_N", "2/CLUSTER_M, 2/CLUSTER_N"),
 )  # fmt: skip
 
 
@@ -76,11 +78,5 @@ def fast(root: Path) -> Iterator[Main]:
     products = tuple(f"examples/matmul/matmul_{n}.cuh" for n in range(1, 13))
     yield Main("matmul", root, ("matmul.cu",), headers=products, include=(CUBLAS,), edits=FAST_EDITS, limit=600,
                define=("NDEBUG",),
-               right=re.compile("KERNEL 12\n.*\n?Average"))  # fmt: skip
+               right=re.compile("KERNEL 12\n(?:.*\n)*?.*Average"))  # fmt: skip
     yield Main("sum", root, ("sum.cu",), edits=FAST_EDITS, limit=300, right=re.compile("(?i)correct|Sum"))
-
-
-def leet(root: Path) -> Iterator[Main]:
-    """Files of LeetCUDA that have a main()."""
-    for name in ("swizzle/mat_trans_swizzle", "swizzle/mma_simple_swizzle", "swizzle/hgemm_mma_swizzle"):
-        yield Main(name, root / "kernels", (f"{name}.cu",), limit=300)

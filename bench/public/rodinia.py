@@ -39,9 +39,67 @@ def programs(root: Path) -> Iterator[Main]:
     yield make("hotspot3D", cuda / "hotspot3D", ("3D.cu",), runs=(("64", "8", "4", "power", "heat", "out"),),
                inputs={"heat": text(np.tile(heat, 8)), "power": text(np.tile(power, 8))},
                check=hotspot_3d_is_right)  # fmt: skip
+    yield from others(cuda, make)
     textures = "uses texture references, which CUDA 12 dropped: nvcc 13 does not compile it"
-    for name in ("kmeans", "leukocyte", "mummergpu"):
+    for name in ("hybridsort", "kmeans", "leukocyte", "mummergpu"):
         yield Main(name, cuda / name, (), theirs=textures)
+
+
+def others(cuda: Path, make: partial[Main]) -> Iterator[Main]:
+    """Those whose files, seeds and places of files are edited too."""
+    places = (30 + 40 * values(300, 3), 60 + 90 * values(300, 4))
+    lines = "".join(f"{'a place of no name':28}{a:5.2f}{b:5.1f}{'':10}\n" for a, b in zip(*places, strict=True))
+    yield make("nn", cuda / "nn", ("nn_cuda.cu",), runs=(("list", "-r", "100", "-lat", "30", "-lng", "90"),),
+               inputs={"list": b"places\n", "places": lines.encode()}, check=partial(nn_is_right, lines))  # fmt: skip
+    wrapper, parts = "kernel/kernel_gpu_cuda_wrapper", ("num/num", "timer/timer", "device/device")
+    yield make("lavaMD", cuda / "lavaMD",
+               ("main.c", f"{wrapper}.cu", "util/num/num.c", "util/timer/timer.c", "util/device/device.cu"),
+               headers=("main.h", f"{wrapper}.h", "kernel/kernel_gpu_cuda.cu", *(f"util/{each}.h" for each in parts)),
+               edits=((r"srand\(time\(NULL\)\)", "srand(7)"),), define=(*MODERN, "OUTPUT"),
+               runs=(("-boxes1d", "2"),), check=lava_is_right)  # fmt: skip
+    image = np.random.default_rng(5).integers(1, 256, (502, 458))
+    pgm = "P2\n458 502\n255\n" + "\n".join(" ".join(map(str, row)) for row in image) + "\n"
+    yield make("srad_v1", cuda / "srad" / "srad_v1", ("main.cu",), edits=((r'"[./]+data/srad/image.pgm"', '"image"'),),
+               runs=(("2", "0.5", "64", "64"),), inputs={"image": pgm.encode()},
+               check=partial(srad_is_right, image[:64, :64]))  # fmt: skip
+    symbols = np.random.default_rng(6).geometric(0.2, 1 << 16).clip(1, 255).astype("u1").tobytes()
+    yield make("huffman", cuda / "huffman", ("main_test_cu.cu", "stats_logger.cpp", "cpuencode.cpp"),
+               headers=("hist.cu", "load_data.h"), edits=((r"prop\.deviceOverlap", "1"),), runs=(("symbols",),),
+               inputs={"symbols": symbols}, define=(*MODERN, "cudaThreadExit=cudaDeviceReset"))  # fmt: skip
+
+
+def nn_is_right(lines: str, folder: Path, said: str) -> str:
+    """The distances of the hundred nearest, in order."""
+    written = np.array([[float(line[28:33]), float(line[33:38])] for line in lines.splitlines()])
+    found = np.array([float(each) for each in re.findall(r"Distance=([\d.]+)", said)])
+    return same(found, np.sort(np.hypot(*(written - (30, 90)).T))[:100], 1e-4)
+
+
+def lava_is_right(folder: Path, said: str) -> str:
+    """Forces between the particles of eight boxes, each of which is a neighbour of all others."""
+    drawn = (c_random(5 * 800, seed=7) % 10 + 1) / 10
+    at, charge = drawn[:3200].reshape(800, 4), drawn[3200:]
+    v, x = at[:, :1], at[:, 1:]
+    strength = np.exp(-0.5 * (v + v.T - x @ x.T)) * charge
+    forces = 2 * (strength.sum(1)[:, None] * x - strength @ x)
+    found = np.array((folder / "result.txt").read_text().replace(",", " ").split(), float).reshape(800, 4)
+    return same(found, np.concatenate([strength.sum(1)[:, None], forces], 1), 1e-5)
+
+
+def srad_is_right(image: Array, folder: Path, said: str) -> str:
+    """Two steps of the diffusion, written as whole numbers."""
+    j = np.exp(image / 255)
+    for _ in range(2):
+        spread = j.var() / j.mean() ** 2
+        edged = np.pad(j, 1, mode="edge")
+        steps = [edged[a : a + 64, b : b + 64] - j for a, b in ((0, 1), (2, 1), (1, 0), (1, 2))]
+        gradient, laplacian = sum(step**2 for step in steps) / j**2, sum(steps) / j
+        q = (gradient / 2 - laplacian**2 / 16) / (1 + laplacian / 4) ** 2
+        c = np.clip(1 / (1 + (q - spread) / (spread * (1 + spread))), 0, 1)
+        south, east = np.pad(c, 1, mode="edge")[2:, 1:-1], np.pad(c, 1, mode="edge")[1:-1, 2:]
+        j = j + 0.25 * 0.5 * (c * steps[0] + south * steps[1] + c * steps[2] + east * steps[3])
+    found = np.array((folder / "image_out.pgm").read_text().split()[4:], float)
+    return same(found, (np.log(j) * 255).ravel(), 1.02)  # cut to whole numbers
 
 
 def values(count: int, seed: int) -> Array:

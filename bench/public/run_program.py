@@ -1,6 +1,6 @@
 """Builds one program and runs it, for bench/public_kernels.py: `run_program.py ORDER.json`, the answer as JSON.
 
-ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `runs` (the arguments of each run),
+ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `late`, `runs` (each run's arguments),
 `folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that hangs can be
 ended.
 """
@@ -54,7 +54,8 @@ def _run(built: Any, arguments: list[str], order: dict[str, Any]) -> dict[str, A
         os.environ |= {"GRIDSTRIDE_LAUNCHES": str(notes), "PYTHONPATH": f"{LAUNCHES}{os.pathsep}{SOURCE}"}
         with output.open("wb") as file:
             os.dup2(file.fileno(), 2)
-            settings = Settings(time_limit=order["limit"], stdout=file.fileno(), gpus=order.get("gpus", 1))
+            gpus, late = order.get("gpus", 1), order.get("late", False)
+            settings = Settings(time_limit=order["limit"], stdout=file.fileno(), gpus=gpus, late=late)
             ended = run(built, ["./program", *arguments], settings)
         said = output.read_text(encoding="utf-8", errors="replace")
         launched = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]

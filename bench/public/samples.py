@@ -137,6 +137,33 @@ def kernels(count: int) -> tuple[tuple[str], ...]:
     return tuple((f"-kernel={number}",) for number in range(count))
 
 
+def poisson_is_right(folder: Path, said: str) -> str:
+    """It computes the solution by formula too, and compares nothing: their differences from the first value are."""
+    worst = float(said.rpartition("Worst ")[2].split()[0])
+    return "" if worst < 1e-3 else f"off by {worst:g} from the formula"
+
+
+def least_is_right(folder: Path, said: str) -> str:
+    """Each of 64 blocks found the least of the same numbers, which is 3."""
+    found = re.findall(r"Least (\S+)", said)
+    return "" if found == ["3"] * 64 else f"{len(found)} blocks: {sorted(set(found))}"
+
+
+def least(copied: str) -> dict[str, Any]:
+    """A sample that times a reduction and does not look at what it found: it prints that too."""
+    printed = f'float least[NUM_BLOCKS]; {copied}; for (float each : least) printf("Least %g ", each);'
+    numbers = (r"input\[i\]\s*= \(float\)i;", "input[i] = (float)((i * 211 + 7) % 509 + 3);")
+    return {
+        "edits": (numbers, (r"(?=checkCudaErrors\(cu(?:da|Mem)Free\(dinput\)\))", printed)),
+        "check": least_is_right,
+    }
+
+
+_WORST = """float worst = 0;
+    for (int i = 0; i < N * N; i++) worst = fmaxf(worst, fabsf(out[i] - out[0] - u_a[i] + u_a[0]));
+    printf("Worst %g ", worst);
+    // cleanup memory"""
+POISSON = {"gpus": 2, "edits": ((r"// cleanup memory", _WORST),), "check": poisson_is_right}
 NEVER = re.compile("(?!)")
 TIMES = "prints times alone"
 SAMPLES: dict[str, dict[str, Any]] = {
@@ -145,12 +172,19 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "simpleCooperativeGroups": {"check": groups_are_right},
     "simpleAssert": {"right": re.compile("returned OK"), "wrong": NEVER},
     "simpleAssert_nvrtc": {"right": re.compile("failed as expected"), "wrong": NEVER},
-    "clock": {"unchecked": TIMES}, "clock_nvrtc": {"unchecked": TIMES}, "StreamPriorities": {"unchecked": TIMES},
+    "clock": least("cudaMemcpy(least, doutput, sizeof(least), cudaMemcpyDeviceToHost)"),
+    "clock_nvrtc": least("cuMemcpyDtoH(least, doutput, sizeof(least))"),
+    "StreamPriorities": {"status_tells": True},
     "p2pBandwidthLatencyTest": {"unchecked": TIMES},
     "MC_EstimatePiInlineP": MONTE_CARLO, "MC_EstimatePiInlineQ": MONTE_CARLO, "MC_EstimatePiP": MONTE_CARLO,
     "MC_EstimatePiQ": MONTE_CARLO, "MC_SingleAsianOptionP": MONTE_CARLO,
     "convolutionTexture": {"edits": ((r"3072", "512"), (r"iterations\s+= 10", "iterations = 1"))},
     "simpleP2P": {"gpus": 2}, "simpleMultiGPU": {"gpus": 2}, "streamOrderedAllocationP2P": {"gpus": 2},
+    "simpleCUFFT_MGPU": {"gpus": 2}, "simpleCUFFT_2d_MGPU": POISSON,
+    "UnifiedMemoryPerf": {
+        "edits": ((r"maxSampleSizeInMb = 64", "maxSampleSizeInMb = 1"), (r"numKernelRuns\s+= 20", "numKernelRuns = 2")),
+        "late": True, "status_tells": True,
+    },
     "scan": {"edits": ((r"iCycles\s*= 100", "iCycles = 1"),)},
     "reduction": {"runs": REDUCTIONS}, "threadFenceReduction": {"runs": ((), ("--multipass",))},
     "segmentationTreeThrust": {"edits": FORGOTTEN, "limit": 300}, "cdpQuadtree": {"edits": FORGOTTEN},

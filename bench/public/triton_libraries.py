@@ -24,10 +24,16 @@ TUTORIALS = {
 LIGER = (
     "attn_res", "cross_entropy", "dyt", "embedding", "fused_add_rms_norm", "fused_linear_cross_entropy",
     "fused_linear_jsd", "fused_moe", "fused_neighborhood_attention", "geglu", "group_norm", "grpo_loss", "jsd",
-    "kl_div", "layer_norm", "llama4_rope", "mhc", "mm_int8int2", "modulated_rms_norm", "multi_token_attention",
+    "kl_div", "layer_norm", "llama4_rope", "mhc", "mlp", "mm_int8int2", "modulated_rms_norm", "multi_token_attention",
     "poly_norm", "qwen2vl_mrope", "relu_squared", "rms_norm", "rope", "softmax", "sparsemax", "swiglu", "tvd",
 )  # fmt: skip
 """Its tests by name, without those of other backends (CuTe, cuTile), of other hardware and of whole models."""
+LEET = {
+    "openai-triton/vector-add/triton_vector_add": "", "openai-triton/layer-norm/triton_layer_norm": "",
+    "openai-triton/fused-softmax/triton_fused_softmax": "needs PyCUDA",
+    "openai-triton/merge-attn-states/test_merge_attn_states": "needs an extension that PyTorch compiles",
+}  # fmt: skip
+"""LeetCUDA's files of Triton."""
 OURS = re.compile(r"^(KernelFault|CompileError|LaunchError|UnsupportedInstruction|DeviceError|Deadlock)\b")
 Found = tuple[str, str, str]
 """A kernel, its verdict, the reason."""
@@ -35,9 +41,13 @@ Found = tuple[str, str, str]
 
 def tutorial(root: Path, name: str) -> Iterator[Found]:
     """The kernels of one tutorial."""
-    path = root / "python" / "tutorials" / f"{name}.py"
-    if TUTORIALS[name] or not path.exists():
-        yield "", "theirs", TUTORIALS[name] or "is not in this copy"
+    yield from script(root / "python" / "tutorials" / f"{name}.py", TUTORIALS[name])
+
+
+def script(path: Path, unable: str = "") -> Iterator[Found]:
+    """The kernels of a file that compares them with PyTorch; `unable` says why it cannot run here."""
+    if unable or not path.exists():
+        yield "", "theirs", unable or "is not in this copy"
         return
     command = [sys.executable, str(HERE / "tutorials.py"), str(path)]
     try:
@@ -83,6 +93,8 @@ def library(root: Path, name: str, *, few: int = 1) -> Iterator[Found]:
         lines = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
     if not lines:
         yield "", "theirs", f"no test ran: {ended}"
+    elif all(line["outcome"] == "skipped" for line in lines):
+        yield "", "theirs", "its own file skips all of its tests"
     yield from judged(lines)
 
 

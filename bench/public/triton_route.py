@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -52,7 +53,7 @@ def installed(launched: Launches) -> Iterator[None]:
         return None
 
     def first(tuner: Autotuner, *args: Any, **named: Any) -> Any:
-        config = tuner.configs[0]
+        config = tuner.best_config = tuner.configs[0]  # a library may ask for it afterwards
         given = dict(zip(tuner.arg_names, args, strict=False))
         if config.pre_hook:
             config.pre_hook({**given, **named, **config.all_kwargs()})
@@ -125,12 +126,17 @@ class _Storages:
     def __init__(self) -> None:
         self._known: dict[int, tuple[torch.Tensor, Any]] = {}
         self._tables: set[int] = set()
+        self._apart: list[tuple[torch.Tensor, Any]] = []
 
     def given(self, value: Any) -> Any:
         """What a launch is given for a value."""
         if isinstance(value, TensorDescriptor):
-            array = self._array(value.base)
-            return array.view(DTYPES.get(value.base.dtype, str(value.base.dtype)[6:])).reshape(*value.shape)
+            base, count = value.base, math.prod(value.shape)
+            if not base.is_contiguous():  # gs.triton takes arrays without gaps
+                self._apart.append((base, gs.to_device(base.contiguous())))
+                return self._apart[-1][1]
+            array = self._array(base).view(DTYPES.get(base.dtype, str(base.dtype)[6:]))
+            return array[base.storage_offset() : base.storage_offset() + count].reshape(*value.shape)
         return self.put(value) if isinstance(value, torch.Tensor) else value
 
     def put(self, tensor: torch.Tensor) -> Any:
@@ -161,3 +167,5 @@ class _Storages:
             if flat.data_ptr() in self._tables:
                 continue  # on the host its addresses are the host's
             flat.copy_(torch.from_numpy(array.numpy()))
+        for part, array in self._apart:
+            part.copy_(torch.from_numpy(array.numpy()))

@@ -109,7 +109,7 @@ def main(path: Path) -> None:
     said, error = io.StringIO(), ""
     module = types.ModuleType("__main__")
     module.__file__ = str(path)
-    sys.modules["__main__"] = module
+    sys.modules["__main__"], sys.argv = module, [str(path)]
     with gs.use(gs.VirtualGPU(workers=1)), _as_on_a_gpu(launched), contextlib.redirect_stdout(said):
         try:
             exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)

@@ -457,10 +457,12 @@ int main() {
   SAY(ENCODE(matrix + 4)); strides[0] = 24; SAY(ENCODE(matrix)); strides[0] = 32; box[1] = 300; SAY(ENCODE(matrix));
   box[1] = 4; OK(ENCODE(matrix)); fetch<<<1, 1>>>(map, (int *)p); OK(cuMemcpyDtoH(got, p, 64));
   printf("%d %d %d\n", got[0], got[3], got[15]);
+  strides[0] = 0; OK(ENCODE(matrix)); fetch<<<1, 1>>>(map, (int *)p); OK(cuMemcpyDtoH(got, p, 64));
+  printf("%d %d %d\n", got[0], got[3], got[15]);
 }
 """
     )
-    assert lines(done) == [*["ERROR_INVALID_VALUE"] * 3, "20 23 47"]
+    assert lines(done) == [*["ERROR_INVALID_VALUE"] * 3, "20 23 47", "4 7 7"]  # the last, of a stride of 0: one row
 
 
 def test_streams_are_captured_with_the_drivers_calls(program: Run) -> None:

@@ -203,3 +203,32 @@ int main() {
 """
     assert program(text).stdout == "42\n"
     assert program(text, "--late").stdout == "-16843010\n"  # twice 0x7f7f7f7f: what new memory holds then
+
+
+_FLAG = r"""
+#include <cstdio>
+__global__ void wait(volatile int* flag) { while (*flag < 1); }
+__global__ void count(int* x) { ++*x; }
+int main()
+{
+    int *flag, *x;
+    cudaStream_t stream;
+    cudaMallocHost(&flag, 4);
+    cudaMallocHost(&x, 4);
+    cudaStreamCreate(&stream);
+    *flag = *x = 0;
+    wait<<<1, 1, 0, stream>>>(flag);
+    count<<<1, 1, 0, stream>>>(x);
+    const int before = *x;
+    *(volatile int*)flag = 1;
+    const cudaError_t error = cudaStreamSynchronize(stream);
+    printf("%d %d %s\n", before, *x, cudaGetErrorName(error));
+}
+"""
+
+
+def test_a_flag_that_the_host_sets_for_a_launched_kernel_needs_a_late_device(program: Run) -> None:
+    fast = program(_FLAG)
+    assert "wait: all warps that are left wait in loops" in fast.stderr
+    assert "if the host sets what this one waits for" in fast.stderr
+    assert program(_FLAG, "--late").stdout == "0 1 cudaSuccess\n"

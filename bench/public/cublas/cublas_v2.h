@@ -87,6 +87,12 @@ inline cublasStatus_t cublasGemmEx(
   return cublasGemmStridedBatchedEx(handle, ta, tb, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, c,
                                     type_c, ldc, 0, 1, compute, algorithm);
 }
+inline cublasStatus_t cublasHgemm(
+    cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const __half* alpha,
+    const __half* a, int lda, const __half* b, int ldb, const __half* beta, __half* c, int ldc) {
+  return cublasGemmEx(handle, ta, tb, m, n, k, alpha, a, CUDA_R_16F, lda, b, CUDA_R_16F, ldb, beta, c, CUDA_R_16F, ldc,
+                      CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
 inline cublasStatus_t cublasSgemv(
     cublasHandle_t, cublasOperation_t ta, int m, int n, const float* alpha, const float* a, int lda, const float* x,
     int, const float* beta, float* y, int) {

@@ -130,6 +130,9 @@ class Tensor {
   template <class T> T item() const { cudaDeviceSynchronize(); return *data_ptr<T>(); }
   Scalar item() const { return {options_.type == kFloat32 ? item<float>() : item<int>()}; }
   const char* toString() const { return "Tensor"; }
+  std::tuple<Tensor, Tensor> sort(bool stable, int64_t d, bool descending) const;
+  Tensor index_select(int64_t d, const Tensor& rows) const;
+  template <class T, int N> T* accessor() const { static_assert(N == 1); return data_ptr<T>(); }
 
  private:
   std::vector<int64_t> sizes_;
@@ -161,6 +164,25 @@ inline std::tuple<Tensor, Tensor> max(const Tensor& t, int) {  // of one dimensi
   *most.data_ptr<int>() = *found;
   *where.data_ptr<int64_t>() = found - begin;
   return {most, where};
+}
+inline std::tuple<Tensor, Tensor> Tensor::sort(bool, int64_t, bool descending) const {  // of one dimension of float32
+  std::vector<int64_t> order(numel());
+  for (int64_t i = 0; i < numel(); ++i) order[i] = i;
+  const float* x = data_ptr<float>();
+  std::stable_sort(order.begin(), order.end(), [=](int64_t a, int64_t b) { return descending ? x[a] > x[b] : x[a] < x[b]; });
+  Tensor where = tensor(order, TensorOptions(kInt64)), sorted = empty(sizes(), options());
+  for (int64_t i = 0; i < numel(); ++i) sorted.data_ptr<float>()[i] = x[order[i]];
+  return {sorted, where};
+}
+inline Tensor Tensor::index_select(int64_t, const Tensor& rows) const {  // of the first dimension
+  std::vector<int64_t> all = sizes();
+  all[0] = rows.numel();
+  Tensor found = empty(all, options());
+  const int64_t bytes = stride(0) * element_size();
+  for (int64_t i = 0; i < all[0]; ++i)
+    std::memcpy(static_cast<char*>(found.data_ptr()) + i * bytes,
+                static_cast<const char*>(data_ptr()) + rows.data_ptr<int64_t>()[i] * bytes, bytes);
+  return found;
 }
 }  // namespace torch
 namespace at { using torch::Tensor; using torch::kHalf; using torch::kFloat; using torch::kBFloat16; }
@@ -212,6 +234,11 @@ struct Call {  // one line of the order: name, then arguments
     std::apply([this](const auto&... each) { (give(each), ...); }, all);
   }
   void give(const std::vector<torch::Tensor>& all) { for (const auto& t : all) give(t); }
+};
+
+struct arg {
+  explicit arg(const char*) {}
+  arg& none(bool) { return *this; }
 };
 
 class module_ {

@@ -42,6 +42,10 @@ from gridstride.virtual.machine import tiers
 
 _OWN_CODE = {name: CODE_CALLBACKS[name] for name in ("code", "link_code", "code_image")}
 _BOARD_CODE = {name: CODE_CALLBACKS[name] for name in ("load_code", "entry", "tensor_map")}
+OF_THE_HOST = (
+    "kernels run here when they are launched; if the host sets what this one waits for, behind its launch: "
+    "`gridstride run --late` runs it when the host waits for it"
+)
 _SHAPES_KEPT = 4096
 NOTHING_SHARED = -1
 """For `shared` of the record: the program may ask the system for such memory by itself."""
@@ -224,6 +228,8 @@ class Board:
     def _faulted(self, fault: KernelFault) -> int:
         """A fault of hardware's ends the device for the program; what only the sanitizer sees is reported."""
         self.reports.findings(fault)
+        if self._late is None and any(finding.kind == "deadlock" for finding in fault.findings):
+            self.reports.say(OF_THE_HOST)
         status = next((s for s in map(fault_status, fault.findings) if s is not None), Status.SUCCESS)
         if status is not Status.SUCCESS:
             self.reports.set_fault(status)

@@ -17,7 +17,8 @@ static int is_shape(const TensorMapOrder *t) {
     for (int i = 0; i < t->rank; i++) {
         if (t->sizes[i] < 1 || t->sizes[i] > (int64_t)1 << 32 || t->steps[i] < 1 || t->steps[i] > MOST_STEP)
             return 0;
-        if (i < t->rank - 1 && (t->strides[i] % alignment != 0 || t->strides[i] < 1 || t->strides[i] >= (int64_t)1 << 40))
+        /* 0 is taken, as by an H200's driver: a dimension of one element, or the same elements again. */
+        if (i < t->rank - 1 && (t->strides[i] % alignment != 0 || t->strides[i] < 0 || t->strides[i] >= (int64_t)1 << 40))
             return 0;
     }
     return t->interleave >= 0 && t->interleave <= CU_TENSOR_MAP_INTERLEAVE_32B && t->swizzle >= 0 &&

@@ -1,36 +1,38 @@
 // Plans: made, asked for their size, executed and given back.
-#include "../objects.h"
-#include "schedule.h"
+#include "plan.h"
 
-#include <memory>
 #include <mutex>
-#include <vector>
 
 namespace gs_fft {
 
 namespace {
 
-struct Plan {
-  bool made = false, automatic = true;
-  int device = 0;
-  Shape shape{};
-  size_t bytes = 0;
-  void *work = nullptr, *own = nullptr;
-  cudaStream_t stream = nullptr;
-};
-
 // A handle is a number, the place in this list plus 1; a destroyed plan's is not given again.
 std::vector<std::unique_ptr<Plan>> plans;
 std::mutex plans_lock;
+
+}  // namespace
 
 Plan* plan_of(cufftHandle handle) {
   std::lock_guard<std::mutex> held(plans_lock);
   return handle > 0 && size_t(handle) <= plans.size() ? plans[handle - 1].get() : nullptr;
 }
 
+namespace {
+
 bool is_type(cufftType type) {
   return type == CUFFT_C2C || type == CUFFT_R2C || type == CUFFT_C2R || type == CUFFT_Z2Z || type == CUFFT_D2Z ||
          type == CUFFT_Z2D;
+}
+
+// Of the two sides' types and the arithmetic's; halves have none.
+cufftType type_of(cudaDataType in, cudaDataType out, cudaDataType execution) {
+  const bool wide = execution == CUDA_C_64F;
+  const cudaDataType real = wide ? CUDA_R_64F : CUDA_R_32F, complex = wide ? CUDA_C_64F : CUDA_C_32F;
+  if (execution != complex) return cufftType(0);
+  if (in == complex && out == complex) return wide ? CUFFT_Z2Z : CUFFT_C2C;
+  if (in == real && out == complex) return wide ? CUFFT_D2Z : CUFFT_R2C;
+  return in == complex && out == real ? (wide ? CUFFT_Z2D : CUFFT_C2R) : cufftType(0);
 }
 
 template <class Int>
@@ -99,9 +101,13 @@ cufftResult make(cufftHandle handle, int rank, const Given<Int>& given, cufftTyp
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr && !plan->made, CUFFT_INVALID_PLAN);
   NEED(bytes != nullptr, CUFFT_INVALID_VALUE);
+  const Current first(plan->several() ? plan->gpus[0] : -1);
   NEED(cudaGetDevice(&plan->device) == cudaSuccess, CUFFT_SETUP_FAILED);
   const cufftResult result = describe(rank, given, type, batch, plan->shape);
   NEED(result == CUFFT_SUCCESS, result);
+  const bool simple = !plan->shape.given && !plan->shape.from_real() && !plan->shape.to_real();
+  NEED(!plan->several() || simple, CUFFT_NOT_IMPLEMENTED);
+  for (size_t gpu = 1; gpu < plan->gpus.size(); ++gpu) bytes[gpu] = 0;  // the first transforms for all of them
   *bytes = plan->bytes = work_bytes(plan->shape);
   if (plan->automatic) NEED(allocate(*plan) == CUFFT_SUCCESS, CUFFT_ALLOC_FAILED);
   plan->made = true;
@@ -131,7 +137,7 @@ Given<int> basic(const int* n) { return {n, nullptr, 0, 0, nullptr, 0, 0}; }
 
 cufftResult execute(cufftHandle handle, cufftType type, const void* in, void* out, int direction) {
   Plan* plan = plan_of(handle);
-  NEED(plan != nullptr && plan->made, CUFFT_INVALID_PLAN);
+  NEED(plan != nullptr && plan->made && !plan->several(), CUFFT_INVALID_PLAN);
   NEED(plan->shape.type == type && in != nullptr && out != nullptr, CUFFT_INVALID_VALUE);
   NEED(direction == CUFFT_FORWARD || direction == CUFFT_INVERSE, CUFFT_INVALID_VALUE);
   NEED(plan->bytes == 0 || plan->work != nullptr, CUFFT_NO_WORKSPACE);
@@ -145,8 +151,6 @@ cufftResult execute(cufftHandle handle, cufftType type, const void* in, void* ou
 
 using namespace gs_fft;
 
-#define TOLD() NEED(!gs_library_call(__func__, "cufft"), CUFFT_EXEC_FAILED)
-
 extern "C" {
 
 cufftResult cufftCreate(cufftHandle* handle) {
@@ -158,6 +162,7 @@ cufftResult cufftDestroy(cufftHandle handle) {
   Plan* plan = plan_of(handle);
   NEED(plan != nullptr, CUFFT_INVALID_PLAN);
   if (plan->own != nullptr) cudaFree(plan->own);
+  if (plan->whole != nullptr) cudaFree(plan->whole);
   std::lock_guard<std::mutex> held(plans_lock);
   plans[handle - 1].reset();
   gs_object(GS_OBJECT_FFT, -1);
@@ -201,6 +206,20 @@ SHAPES(cufftGetSize, size_with, cufftHandle plan COMMA, plan COMMA, BYTES, COMMA
 MANY(cufftGetSizeMany, int, size_with, cufftHandle plan COMMA, plan COMMA, BYTES, COMMA bytes)
 MANY(cufftGetSizeMany64, long long, size_with, cufftHandle plan COMMA, plan COMMA, BYTES, COMMA bytes)
 
+// The same, with the types of the two sides and of the arithmetic named.
+#define TYPED(Name, function) \
+  cufftResult Name(cufftHandle plan, int rank, long long* n, long long* inembed, long long istride, long long idist, \
+                   cudaDataType in, long long* onembed, long long ostride, long long odist, cudaDataType out, \
+                   long long batch, size_t* bytes, cudaDataType execution) { \
+    TOLD(); \
+    const cufftType type = type_of(in, out, execution); \
+    NEED(is_type(type), CUFFT_INVALID_TYPE); \
+    const Given<long long> given{n, inembed, istride, idist, onembed, ostride, odist}; \
+    return function(plan, rank, given, type, batch, bytes); \
+  }
+TYPED(cufftXtMakePlanMany, make)
+TYPED(cufftXtGetSizeMany, size_with)
+
 cufftResult cufftGetSize(cufftHandle handle, size_t* bytes) {
   TOLD();
   Plan* plan = plan_of(handle);
@@ -231,7 +250,7 @@ cufftResult cufftSetWorkArea(cufftHandle handle, void* work) {
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
   TOLD();
   Plan* plan = plan_of(handle);
-  NEED(plan != nullptr, CUFFT_INVALID_PLAN);
+  NEED(plan != nullptr && !plan->several(), CUFFT_INVALID_PLAN);
   plan->stream = stream;
   return CUFFT_SUCCESS;
 }
