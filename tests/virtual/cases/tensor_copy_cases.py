@@ -1,6 +1,6 @@
 """Tensor copies of every kind, drawn at random: maps, corners and directions, with what an H200 made of them.
 
-    python tests/virtual/tensor_copy_cases.py FILE [FIRST]    # runs them on a physical GPU and writes digests
+    python tests/virtual/cases/tensor_copy_cases.py FILE [FIRST]    # runs them on a physical GPU and writes digests
 
 Memory holds numbers that are all different where its elements are wide enough: a copy shows where each came from.
 """
@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "src")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[3] / "src")]
 
 import gridstride as gs  # noqa: E402
 from gridstride.device.tensor_map import TYPES, Plan, encoded  # noqa: E402
 from gridstride.protocol import DeviceError  # noqa: E402
 
-FIXTURE = Path(__file__).resolve().parent / "fixtures" / "tensor_copies_h200.json"
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "tensor_copies_h200.json"
 POOL = 1 << 17
 ORIGIN = POOL // 2
 """Where in the pool the tensors start, so that what an odd layout reaches before them shows too."""

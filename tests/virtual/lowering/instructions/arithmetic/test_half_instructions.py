@@ -11,9 +11,8 @@ import exact_floats as model
 import ml_dtypes
 import numpy as np
 import pytest
-from exact_floats import BF16, F16, Format, instruction
+from exact_floats import BF16, F16, Format, edges, extreme, instruction
 from ptx_programs import in_all_modes, run_instructions
-from test_floating import edges, extreme
 
 KINDS = {"f16": (F16, np.dtype(np.float16)), "bf16": (BF16, np.dtype(ml_dtypes.bfloat16))}
 NAN = 0x7FFF

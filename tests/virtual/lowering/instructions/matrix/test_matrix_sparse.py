@@ -12,7 +12,7 @@ from tensor_cases import KINDS
 
 import gridstride as gs
 
-RECORDED = np.load(Path(__file__).parent.parent / "fixtures" / "sparse_cores_h200.npz")
+RECORDED = np.load(Path(__file__).parents[3] / "fixtures" / "sparse_cores_h200.npz")
 GIVEN, KEPT = 12, 8
 """Warps whose fragments were made, and warps whose results were kept."""
 

@@ -164,3 +164,34 @@ def assert_same(got: np.ndarray, wanted: np.ndarray, what: str, inputs: list[np.
         shown = ", ".join(f"{float(x[i]).hex()} ({x[i]!r})" for x in inputs)
         given, right = float(got[i]).hex(), float(wanted[i]).hex()
         raise AssertionError(f"{what} of {shown}: {given} instead of {right}; {wrong.sum()} of {len(got)} wrong")
+
+
+def edges(form: Format) -> list[float]:
+    """Zeros, subnormals, the ends of every range, neighbours of 1, infinities, NaN, both signs."""
+    tiny, least = float(form.tiny), math.ldexp(1.0, form.lowest)
+    step = math.ldexp(1.0, 1 - form.digits)
+    top = float(form.highest)
+    sizes = [0.0, least, 3 * least, tiny - least, tiny, tiny + least, 0.5, 1 - step / 2, 1.0, 1 + step, 1 + 3 * step]
+    sizes += [1.5, 3.0, 2.0**form.digits, top / 2, top, math.inf]
+    return [*sizes, *(-s for s in sizes), math.nan]
+
+
+def least(opcode: str, x: float, y: float, nan: bool) -> float:
+    """The ISA's min and max: numbers before NaN, or NaN before numbers, and -0 < +0."""
+    if math.isnan(x) or math.isnan(y):
+        return math.nan if nan or (math.isnan(x) and math.isnan(y)) else y if math.isnan(x) else x
+    first = (x, math.copysign(1, x)) < (y, math.copysign(1, y))
+    return x if first == (opcode == "min") else y
+
+
+def extreme(opcode: str, form: Format, words: Sequence[str]) -> Callable[..., float]:
+    def compute(*args: float) -> float:
+        args = tuple(flush(form, a) for a in args) if "ftz" in words else args
+        sign = math.copysign(1, args[0]) * math.copysign(1, args[1])
+        args = tuple(map(abs, args)) if "abs" in words else args
+        result = args[0]
+        for other in args[1:]:
+            result = least(opcode, result, other, "NaN" in words)
+        return math.copysign(result, sign) if "xorsign" in words else result
+
+    return compute

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_faulty import FAULTY, Faulty, findings, name
+from faulty_kernels import FAULTY, Faulty, findings, name
 
-TABLE = Path(__file__).parent / "fixtures" / "compute_sanitizer_h200.json"
+TABLE = Path(__file__).parents[1] / "fixtures" / "compute_sanitizer_h200.json"
 
 KINDS = {
     "memcheck": {"out_of_bounds", "misaligned", "use_after_free", "invalid_free", "uninitialised_read"},

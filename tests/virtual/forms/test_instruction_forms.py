@@ -99,7 +99,7 @@ def test_the_message_says_where_and_what_is_expected(text: str, column: int, mes
 
 def test_every_pattern_names_a_test_against_an_independent_model() -> None:
     """form_coverage.py names the test for each opcode; a pattern without one, or a test that is gone, fails here."""
-    sources = {path.name: path.read_text() for path in Path(__file__).parent.rglob("test_*.py")}
+    sources = {path.name: path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py")}
     for pattern in table.patterns():
         for form, ok in table.accepted(pattern):
             if not ok or absent(form.name):

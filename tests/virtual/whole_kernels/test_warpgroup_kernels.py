@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import warpgroup_kernels as kernels
+import wgmma_cases
 from warpgroup_kernels import BYTES, EIGHT, HALF, Kind
 
 import gridstride as gs
-
-sys.path.insert(0, str(Path(__file__).parent / "lowering"))
-import wgmma_cases
 
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 LIMITS = {HALF: 1e-4, EIGHT: 0.2, BYTES: 0}

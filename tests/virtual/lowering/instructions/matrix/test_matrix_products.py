@@ -16,7 +16,7 @@ import gridstride as gs
 Place = Callable[[int, int, int], tuple[int, int]]
 """(row, column) of element i of the lane with group g and thread t, as the ISA's sections word it."""
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "tensor_cores_h200.npz"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "tensor_cores_h200.npz"
 
 A: dict[tuple[int, int, int], Place] = {
     (16, 16, 8): lambda i, g, t: (g if i < 2 else g + 8, t * 2 + (i & 1)),

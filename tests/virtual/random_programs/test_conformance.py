@@ -11,7 +11,7 @@ import pytest
 
 import gridstride as gs
 
-FIXTURE = Path(__file__).parent / "fixtures" / "conformance_h200.npz"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "conformance_h200.npz"
 TESTED = 48
 """Programs that are run here; `python bench/conformance.py compare` runs all that are recorded."""
 

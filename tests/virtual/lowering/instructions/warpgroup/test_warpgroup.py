@@ -16,7 +16,7 @@ from wgmma_cases import PLAIN, SIMPLE, Case, Place
 
 import gridstride as gs
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "warpgroup_h200.npz"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "warpgroup_h200.npz"
 CASES = {case.name: case for case in wgmma_cases.cases()}
 
 

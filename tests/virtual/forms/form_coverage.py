@@ -14,9 +14,10 @@ MODELS = {
     r"(add|sub)\.(sat\.s32|cc|[us]16x2)|(addc|subc|mad.*\.cc|madc)":
         "test_integer.py::test_saturating_sums test_integer.py::test_multiply_add_with_carry "
         "test_integer.py::test_packed_halves test_integer.py::test_64_bit_carries",
-    r"(add|sub|mul|fma|mad)\.(r[nzmp]\.|ftz\.|sat\.|relu\.)*(f16|bf16)": "test_half.py::test_arithmetic_rounds_once",
-    r"fma\.rn\.oob": "test_half.py::test_out_of_bounds_operands_give_zero",
-    r"fma\.rn\.relu": "test_half.py::test_fused_multiply_add_rounds_once",
+    r"(add|sub|mul|fma|mad)\.(r[nzmp]\.|ftz\.|sat\.|relu\.)*(f16|bf16)":
+        "test_half_instructions.py::test_arithmetic_rounds_once",
+    r"fma\.rn\.oob": "test_half_instructions.py::test_out_of_bounds_operands_give_zero",
+    r"fma\.rn\.relu": "test_half_instructions.py::test_fused_multiply_add_rounds_once",
     r"(add|sub|mul|fma|mad)\.(r[nzmp]\.|ftz\.|sat\.)*f(32|64)":
         "test_floating.py::test_arithmetic_is_rounded_as_the_instruction_says "
         "test_floating.py::test_fused_multiply_add_rounds_once",
@@ -25,10 +26,10 @@ MODELS = {
         "test_integer.py::test_products_with_a_third_operand",
     r"(mul|mad)\.wide": "test_integer.py::test_wide_products",
     r"(mul24|mad24)": "test_integer.py::test_24_bit_products",
-    r"(abs|neg)\.(ftz\.)?(f16|bf16)": "test_half.py::test_signs",
+    r"(abs|neg)\.(ftz\.)?(f16|bf16)": "test_half_instructions.py::test_signs",
     r"(abs|neg)\.(ftz\.)?f": "test_floating.py::test_sign_instructions_touch_nothing_but_the_sign",
     r"(abs|neg)\.s": "test_integer.py::test_sums_products_quotients_and_extremes",
-    r"(min|max).*16": "test_half.py::test_extremes",
+    r"(min|max).*16": "test_half_instructions.py::test_extremes",
     r"(min|max).*f": "test_floating.py::test_extremes_prefer_numbers_and_order_the_zeros",
     r"(popc|clz|brev)": f"{_BITS}::test_counting_and_reversing",
     r"bfind": f"{_BITS}::test_bfind", r"bfe": f"{_BITS}::test_bfe", r"bfi": f"{_BITS}::test_bfi",
@@ -55,15 +56,15 @@ MODELS = {
     r"(sin|cos)": "test_approximate.py::test_sine_and_cosine_are_within_their_bounds "
                   "test_approximate.py::test_as_near_to_an_h200_as_ever",
     r"lg2": "test_approximate.py::test_log2_is_within_2_to_the_minus_22",
-    r"(ex2|tanh).*16": "test_half.py::test_exp2_and_tanh_are_within_their_bounds_for_every_half",
+    r"(ex2|tanh).*16": "test_half_instructions.py::test_exp2_and_tanh_are_within_their_bounds_for_every_half",
     r"ex2": "test_approximate.py::test_exp2_is_within_two_units_over_all_of_its_range",
     r"tanh": "test_approximate.py::test_tanh_is_within_2_to_the_minus_11",
     r"testp": "test_floating.py::test_testp_sorts_every_value",
     r"cvt\.pack": "test_conversion.py::test_pack",
-    r"cvt.*(f16x2|bf16x2)\.f32": "test_packed_formats.py::test_f32_to_halves_limited_and_packed",
-    r"cvt.*e[45]m[23]x2\.f32": "test_packed_formats.py::test_f32_to_8_bit_floats",
-    r"cvt.*e[45]m[23]x2": "test_packed_formats.py::test_halves_to_8_bit_floats_and_back",
-    r"cvt.*tf32": "test_packed_formats.py::test_tf32",
+    r"cvt.*(f16x2|bf16x2)\.f32": "test_narrowing.py::test_f32_to_halves_limited_and_packed",
+    r"cvt.*e[45]m[23]x2\.f32": "test_narrowing.py::test_f32_to_8_bit_floats",
+    r"cvt.*e[45]m[23]x2": "test_narrowing.py::test_halves_to_8_bit_floats_and_back",
+    r"cvt.*tf32": "test_narrowing.py::test_tf32",
     r"cvt(\.sat)?\.[us]\d+\.[us]": "test_conversion.py::test_between_integers",
     r"cvt.*\.[us]\d+\.b?f": "test_conversion.py::test_floats_to_integers",
     r"cvt.*f\d+\.[us]": "test_conversion.py::test_integers_to_floats",
@@ -74,10 +75,10 @@ MODELS = {
     r"v(add|sub|absdiff|min|max)\.": "test_video.py::test_scalar_operations", r"vsh[lr]": "test_video.py::test_shifts",
     r"vmad": "test_video.py::test_multiply_add", r"vset\.": "test_video.py::test_comparisons",
     r"vset[24]": "test_video.py::test_simd_comparisons", r"v\w+[24]": "test_video.py::test_simd_operations",
-    r"ldu?\.": "test_every_access.py::test_loads_of_every_space_type_and_width",
-    r"st\.": "test_every_access.py::test_stores_of_every_space_type_and_width",
+    r"ldu?\.": "test_memory.py::test_loads_of_every_space_type_and_width",
+    r"st\.": "test_memory.py::test_stores_of_every_space_type_and_width",
     r"(prefetch|prefetchu|applypriority|discard|createpolicy|cp\.async\.bulk\.prefetch)":
-        "test_every_access.py::test_hints_change_nothing",
+        "test_memory.py::test_hints_change_nothing",
     r"(atom|red)\..*(inc|dec)\.": "test_atomics.py::test_small_counters_wrap",
     r"(atom|red).*\.v[248]\.": "test_atomics.py::test_vector_forms_are_atomic_by_element",
     r"(atom|red).*b128": "test_atomics.py::test_sixteen_bytes_are_exchanged_whole "
@@ -93,33 +94,33 @@ MODELS = {
     r"elect": "test_warp.py::test_elect_tells_exactly_one_lane",
     r"(setmaxnreg|pmevent|griddepcontrol)": "test_warp.py::test_hints_change_nothing",
     r"nanosleep": "test_warp.py::test_a_sleeping_warp_lets_the_others_run",
-    r"(bar|barrier).*red": "test_waiting.py::test_reductions_at_a_barrier_count_the_threads_that_are_left",
-    r"(bar|barrier)": "test_waiting.py::test_named_barriers_hold_the_threads_they_count",
-    r"(membar|fence)": "test_waiting.py::test_decoupled_look_back",
+    r"(bar|barrier).*red": "test_scheduler.py::test_reductions_at_a_barrier_count_the_threads_that_are_left",
+    r"(bar|barrier)": "test_scheduler.py::test_named_barriers_hold_the_threads_they_count",
+    r"(membar|fence)": "test_scheduler.py::test_decoupled_look_back",
     r"mbarrier": "test_mbarrier.py::test_a_phase_step_by_step test_mbarrier.py::test_misuse_is_a_finding",
     r"cp\.async\.mbarrier": "test_mbarrier.py::test_copies_of_a_thread_arrive_when_they_have_landed",
-    r"cp\.reduce\.async\.bulk\.tensor": "test_tensor_copies_against_h200.py::test_memory_is_what_an_h200_leaves "
-        "test_tensor_copies_against_h200.py::test_reductions_of_words_combine_each_element",
+    r"cp\.reduce\.async\.bulk\.tensor": "test_tensor.py::test_memory_is_what_an_h200_leaves "
+        "test_tensor.py::test_reductions_of_words_combine_each_element",
     r"cp\.reduce\.async\.bulk": f"{_COPIES}::test_bulk_reductions",
     r"cp\.async\.bulk\.tensor": "test_tensor_copies.py::test_a_box_goes_in_and_out "
-        "test_tensor_copies_against_h200.py::test_memory_is_what_an_h200_leaves "
-        "test_tensor_copies_against_h200.py::test_the_model_in_plain_loops_gives_the_same",
+        "test_tensor.py::test_memory_is_what_an_h200_leaves "
+        "test_tensor.py::test_the_model_in_plain_loops_gives_the_same",
     r"cp\.async\.bulk": f"{_COPIES}::test_bulk_copies_in_and_out",
     r"cp\.async": f"{_COPIES}::test_each_size_copies_with_any_pattern",
     r"tensormap": "test_tensor_copies.py::test_a_kernel_replaces_fields_of_a_map",
     r"(ldmatrix|stmatrix)": "test_matrix_memory.py::test_matrices_go_through_registers_as_the_isa_places_them",
     r"movmatrix": "test_matrix_memory.py::test_movmatrix_transposes",
-    r"(mapa|getctarank|barrier\.cluster)": "test_clusters.py::test_blocks_know_their_place_in_the_cluster "
-        "test_clusters.py::test_loads_and_stores_of_every_width",
-    r"(st|red)\.async": "test_cluster_copies.py::test_stores_that_a_barrier_counts",
-    r"(tex|tld4|txq)": "test_textures_against_h200.py::test_same_bits_as_the_gpu",
+    r"(mapa|getctarank|barrier\.cluster)": "test_cluster_blocks.py::test_blocks_know_their_place_in_the_cluster "
+        "test_cluster_blocks.py::test_loads_and_stores_of_every_width",
+    r"(st|red)\.async": "test_multicast.py::test_stores_that_a_barrier_counts",
+    r"(tex|tld4|txq)": "test_sampling.py::test_same_bits_as_the_gpu",
     r"(suld|sust|sured|suq)": "test_surfaces.py::test_every_dimension test_surfaces.py::test_reductions_are_atomic "
         "test_surfaces.py::test_a_surface_knows_its_size test_surfaces.py::test_formatted_writes_convert",
     r"wgmma": "test_warpgroup.py::test_agrees_with_the_model_bit_for_bit "
         "test_warpgroup.py::test_agrees_with_an_h200_bit_for_bit",
-    r"mma\.sp": "test_sparse.py::test_sparse_products_agree_with_an_h200_bit_for_bit "
-                "test_sparse.py::test_sparse_integers_are_those_of_the_matrix_written_out",
-    r"mma\.sync\.aligned\.m8n8k4.*f16": "test_sparse.py::test_voltas_products_agree_with_an_h200_bit_for_bit",
+    r"mma\.sp": "test_matrix_sparse.py::test_sparse_products_agree_with_an_h200_bit_for_bit "
+                "test_matrix_sparse.py::test_sparse_integers_are_those_of_the_matrix_written_out",
+    r"mma\.sync\.aligned\.m8n8k4.*f16": "test_matrix_sparse.py::test_voltas_products_agree_with_an_h200_bit_for_bit",
     r"mma": "test_matrix_products.py::test_agrees_with_the_model_bit_for_bit",
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_sine_counts_the_small_angles_that_hopper_counts() -> None:
     np.testing.assert_allclose(run("sin.approx.f32 {d}, {a};", x), np.array([0, 0, 0, 1, 1, 2]) * step, rtol=1e-6)
 
 
-RECORDED = np.load(Path(__file__).parent.parent / "fixtures" / "approximate_h200.npz")
+RECORDED = np.load(Path(__file__).parents[3] / "fixtures" / "approximate_h200.npz")
 """For each function inputs of every exponent, and what an H200 gives for them (bench/approximate.py sample)."""
 
 APART = {

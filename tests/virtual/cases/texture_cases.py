@@ -13,7 +13,7 @@ import numpy as np
 
 import gridstride as gs
 
-FIXTURE = Path(__file__).parent / "fixtures" / "textures_h200.npz"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "textures_h200.npz"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ BY_HAND = {
 }  # fmt: skip
 
 ELSEWHERE = {
-    "wgmma": "tests/virtual/lowering/test_taint_lanes.py: it needs four warps",
+    "wgmma": "tests/virtual/lowering/observed/test_taint_lanes.py: it needs four warps",
     "tensormap": "its operands are the map's fields, in the kernel's own copy: as a store's to shared memory",
     "multimem": "refused: there is one GPU", "alloca": "refused: no stack that grows",
     "stacksave": "refused: no stack that grows", "stackrestore": "refused: no stack that grows",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import exact_floats as model
 import numpy as np
 import pytest
-from exact_floats import F32, F64, Format, assert_same, instruction, values
+from exact_floats import F32, F64, Format, assert_same, edges, extreme, instruction, values
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from ptx_programs import in_all_modes, run_instruction, run_instructions
@@ -17,16 +17,6 @@ from ptx_programs import in_all_modes, run_instruction, run_instructions
 MODES = ("rn", "rz", "rm", "rp")
 TYPES = {"f32": (F32, np.float32), "f64": (F64, np.float64)}
 CANONICAL = 0x7FFFFFFF
-
-
-def edges(form: Format) -> list[float]:
-    """Zeros, subnormals, the ends of every range, neighbours of 1, infinities, NaN, both signs."""
-    tiny, least = float(form.tiny), math.ldexp(1.0, form.lowest)
-    step = math.ldexp(1.0, 1 - form.digits)
-    top = float(form.highest)
-    sizes = [0.0, least, 3 * least, tiny - least, tiny, tiny + least, 0.5, 1 - step / 2, 1.0, 1 + step, 1 + 3 * step]
-    sizes += [1.5, 3.0, 2.0**form.digits, top / 2, top, math.inf]
-    return [*sizes, *(-s for s in sizes), math.nan]
 
 
 def pairs(form: Format, dtype: type, seed: int) -> list[np.ndarray]:
@@ -149,27 +139,6 @@ def test_sign_instructions_touch_nothing_but_the_sign(kind: str) -> None:
 
 
 # -- min and max ------------------------------------------------------------------------------------------------------
-def least(opcode: str, x: float, y: float, nan: bool) -> float:
-    """The ISA's min and max: numbers before NaN, or NaN before numbers, and -0 < +0."""
-    if math.isnan(x) or math.isnan(y):
-        return math.nan if nan or (math.isnan(x) and math.isnan(y)) else y if math.isnan(x) else x
-    first = (x, math.copysign(1, x)) < (y, math.copysign(1, y))
-    return x if first == (opcode == "min") else y
-
-
-def extreme(opcode: str, form: Format, words: Sequence[str]) -> Callable[..., float]:
-    def compute(*args: float) -> float:
-        args = tuple(model.flush(form, a) for a in args) if "ftz" in words else args
-        sign = math.copysign(1, args[0]) * math.copysign(1, args[1])
-        args = tuple(map(abs, args)) if "abs" in words else args
-        result = args[0]
-        for other in args[1:]:
-            result = least(opcode, result, other, "NaN" in words)
-        return math.copysign(result, sign) if "xorsign" in words else result
-
-    return compute
-
-
 FORMS_OF_MIN = ["", "ftz", "NaN", "ftz.NaN", "xorsign.abs", "ftz.xorsign.abs", "NaN.xorsign.abs", "ftz.NaN.xorsign.abs"]
 
 

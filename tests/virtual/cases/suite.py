@@ -15,7 +15,7 @@ import pytest
 
 import gridstride as gs
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 
 
 @dataclass(frozen=True)

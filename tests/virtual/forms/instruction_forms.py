@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 FIXTURE = HERE / "fixtures" / "instruction_forms.json"
 
 WIDTHS = {
@@ -79,7 +79,10 @@ class Form:
 @cache
 def patterns() -> tuple[str, ...]:
     """The lines of instruction_forms.txt, comments left out."""
-    lines = (line.split("//")[0].strip() for line in (HERE / "instruction_forms.txt").read_text().splitlines())
+    lines = (
+        line.split("//")[0].strip()
+        for line in Path(__file__).with_name("instruction_forms.txt").read_text().splitlines()
+    )
     return tuple(line for line in lines if line)
 
 
