@@ -12,7 +12,7 @@ import pytest
 from gridstride.judge.sandbox import visible
 from gridstride.judge.sandbox.python_kernels import why_not
 
-READS = Path(__file__).parent / "hostile" / "reads_the_folder.py"
+READS = Path(__file__).parents[1] / "hostile" / "reads_the_folder.py"
 
 
 @pytest.fixture

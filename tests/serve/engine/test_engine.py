@@ -1,4 +1,4 @@
-"""What an engine does for one request and between a few; what holds for all is in test_engine_traffic.py."""
+"""What an engine does for one request and between a few; what holds for all is in test_scheduler.py."""
 
 from __future__ import annotations
 

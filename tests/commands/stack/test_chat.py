@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_server import serving
 from terminal import Terminal
 from tiny import write_model
 
 from gridstride.commands.stack import chat, chat_backends
 from gridstride.commands.stack.model import Wishes
 from gridstride.serve.client.conversation import Conversation
-
-from .load.fake import serving
 
 
 @pytest.fixture(scope="module")

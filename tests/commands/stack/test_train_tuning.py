@@ -18,7 +18,7 @@ import pytest
 from gridstride.cli import main
 
 # Its helpers are those of tests/train.
-_spec = util.spec_from_file_location("chats", Path(__file__).parent / "train" / "chats.py")
+_spec = util.spec_from_file_location("chats", Path(__file__).parents[2] / "train" / "chats.py")
 assert _spec is not None
 assert _spec.loader is not None
 chats = util.module_from_spec(_spec)

@@ -24,7 +24,7 @@ except ImportError:
     HAS_TORCH = False
 needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="runs PyTorch programs, and PyTorch is not installed")
 SOURCE = str(Path(gridstride.__file__).parent.parent)
-TRACES = Path(__file__).parent / "profile" / "fixtures"
+TRACES = Path(__file__).parents[1] / "profile" / "fixtures"
 WORK = "import torch\nx = torch.rand(64, 64)\nfor _ in range(50): x = torch.mm(x, x).clamp(0, 1)\n"
 ENDLESS = WORK + "import time\nwhile True:\n    torch.mm(x, x)\n    time.sleep(0.01)\n"
 Run = Callable[..., tuple[int, str, str]]

@@ -16,7 +16,7 @@ from gridstride.virtual.gpu import VirtualGPU
 pytest.importorskip("triton")
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"Python submissions are refused here: {why_not()}")
 
-RIGHT = (Path(__file__).parent / "correct" / "triton_vector_add.py").read_text()
+RIGHT = (Path(__file__).parents[1] / "correct" / "triton_vector_add.py").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -18,14 +18,14 @@ from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.sandbox.wire import Bounds, Message
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
-FOLDER = Path(__file__).parent / "hostile"
+FOLDER = Path(__file__).parents[1] / "hostile"
 SECONDS = 0.5  # that a request may take
 AT_MOST = 5.0  # with closing, on a busy machine
 LIMITS = Limits(memory=1 << 30, scratch=64 << 20)
 
 
 def started(**given: object) -> Worker:
-    sys.path.insert(0, str(Path(__file__).parent))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     try:
         return Worker(LIMITS, module="probe_worker", cache=False, **given)
     finally:

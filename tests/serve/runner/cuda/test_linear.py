@@ -13,7 +13,7 @@ from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm.cut import RULES, cut
 from gridstride.serve.runner.cuda import linear as products
 
-RECORDED = json.loads((Path(__file__).parents[2] / "bench" / "results" / "skinny_gemm_h200.json").read_text())
+RECORDED = json.loads((Path(__file__).parents[4] / "bench" / "results" / "skinny_gemm_h200.json").read_text())
 LAYER = {"qkv": (4096, 1024), "output": (1024, 2048), "gated": (6144, 1024), "down": (1024, 3072)}
 HEAD = 151_936, 1024
 NEAR = 1.05  # of the faster one: as good

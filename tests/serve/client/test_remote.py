@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from scripted_server import serving
 
 from gridstride.serve.client.remote import Remote, RemoteError, TooLong
-
-from .load.fake import serving
 
 HELLO = [{"role": "user", "content": "Hello"}]
 

@@ -17,7 +17,7 @@ from gridstride.judge.header import KernelFile, parse_kernel
 from gridstride.judge.report.kernel_page import render
 from gridstride.virtual.gpu import VirtualGPU
 
-FIXTURES = Path(__file__).parent / "explain/fixtures"
+FIXTURES = Path(__file__).parents[1] / "explain/fixtures"
 EVIL = """// 01 <script>alert(1)</script>
 //
 // grid: ceil(n/256)

@@ -23,7 +23,7 @@ from gridstride.judge.sandbox.wire import Message
 from gridstride.judge.submission import check
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
-FOLDER = Path(__file__).parent / "hostile"
+FOLDER = Path(__file__).parents[1] / "hostile"
 WRITTEN = "/tmp/gridstride_hostile_victim"  # as the hostile files have it
 VICTIM = Path(f"{WRITTEN}_{os.getpid()}")  # another worker of pytest has its own
 VICTIM_TEXT = "precious"
@@ -65,7 +65,7 @@ def apart() -> Iterator[Worker]:
 
 
 def _probe(**given: object) -> Worker:
-    sys.path.insert(0, str(Path(__file__).parent))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     try:
         return Worker(Limits(), module="probe_worker", cache=False, **given)
     finally:
@@ -138,7 +138,7 @@ def test_an_honest_submission_passes_on_the_oldest_landlock(name: str, monkeypat
         start(self, limits, **given, landlock=1, namespace=False)
 
     monkeypatch.setattr(Worker, "__init__", start_as_of_old)
-    path = Path(__file__).parent / "correct" / f"{name}.py"
+    path = Path(__file__).parents[1] / "correct" / f"{name}.py"
     assert check(path, find("vector_add"), device=gs.VirtualGPU(), seed=3).findings == ()
 
 
