@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tiny import write_model
 
+from gridstride.commands.options.stack_options import ModelChoice, TextOptions
 from gridstride.commands.stack import generate, model
 from gridstride.commands.terminal import WrongUse
 
@@ -26,7 +27,10 @@ def run(path: Path | str | None, capsys: pytest.CaptureFixture[str], **words: An
         "prompt": "def add(", "n": 1, "stop": (), "echo": False, "stream": None, "device": "cpu", "dtype": "auto",
         "as_json": False, "max_tokens": 8, "temperature": 0.0,
     }  # fmt: skip
-    assert generate.run(None if path is None else str(path), **given | words)
+    given |= words
+    chosen = ModelChoice(None if path is None else str(path), given.pop("device"), given.pop("dtype"))
+    texts = TextOptions(*(given.pop(name) for name in ("prompt", "n", "stop", "echo", "stream")))
+    assert generate.run(chosen, texts, **given)
     return capsys.readouterr().out
 
 

@@ -24,8 +24,9 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).resolve().parents[3] / "src")]
 
 import gridstride as gs  # noqa: E402
-from gridstride.device.tensor_map import TYPES, Plan, encoded  # noqa: E402
+from gridstride.device.tensor_map import TYPES, encoded  # noqa: E402
 from gridstride.protocol import DeviceError  # noqa: E402
+from gridstride.protocol import TensorMapLayout as Plan  # noqa: E402
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "tensor_copies_h200.json"
 POOL = 1 << 17

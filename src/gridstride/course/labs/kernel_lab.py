@@ -28,12 +28,12 @@ class KernelLab:
 
     def __init__(self, day: Day, *, progress: Callable[[str], None] = _quiet) -> None:
         from gridstride.judge.find import find
-        from gridstride.judge.ladder import Ladder
+        from gridstride.judge.ladder import Ladder, Listeners
         from gridstride.virtual.gpu import VirtualGPU
 
         self.day = day
         device = VirtualGPU(day.lab.chip, time_limit=_PATIENCE)
-        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, cases=progress)
+        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, listeners=Listeners(case=progress))
         self._bench = Bench(day)
 
     def __enter__(self) -> Self:

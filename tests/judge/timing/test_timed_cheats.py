@@ -19,7 +19,7 @@ from gridstride.judge.problem import Problem
 from gridstride.judge.timing.timer import Timer, Timing
 
 pytestmark = pytest.mark.gpu
-FILES = {path.stem: path for path in sorted((Path(__file__).parent / "cheats" / "timed").glob("*.cu"))}
+FILES = {path.stem: path for path in sorted((Path(__file__).parents[1] / "cheats" / "timed").glob("*.cu"))}
 _SHARE = 0.9  # of the honest kernel's time; two timings of one kernel differ by a few percent
 _LONG = {"n": 1 << 26}  # a launch of 0.2 ms
 
@@ -108,7 +108,7 @@ def test_a_python_submission_is_timed_on_the_gpu_from_its_ptx() -> None:
     pytest.importorskip("triton")
     if why_not():
         pytest.skip(why_not())
-    path = Path(__file__).parent / "correct" / "triton_vector_add.py"
+    path = Path(__file__).parents[1] / "correct" / "triton_vector_add.py"
     folder = Folder(find("vector_add").path, vector_add())
     result = check(path, folder, device=gs.PhysicalGPU(0), seed=3)
     assert result.findings == ()
