@@ -21,8 +21,8 @@ from gridstride.judge.submission import submission
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
-FILES = sorted((Path(__file__).parent / "cheats").glob("*/*.py"))
-CORRECT = Path(__file__).parent / "correct"
+FILES = sorted((Path(__file__).parents[1] / "cheats").glob("*/*.py"))
+CORRECT = Path(__file__).parents[1] / "correct"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from gridstride.judge.verify import verify
 
 LIMITS = Limits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
 LONGEST = 20.0  # seconds that any of them may take on a busy machine, starting a worker included
-FOLDER = Path(__file__).parent / "hostile"
+FOLDER = Path(__file__).parents[1] / "hostile"
 FILES = sorted(FOLDER.glob("*.cu"))
 PYTHON = sorted(FOLDER.glob("*.py"))
 
