@@ -12,8 +12,8 @@ LARGER = {
     "judge/hostile": "each file is a submission",
     "kernels": "named for the ops that users call, whatever kernels these are made of",
 }
-WITHOUT_NAMESAKE = 472
-"""How many modules have no test of their own name yet, those of kernels apart: it only gets smaller."""
+LEAST_SHARE = 0.47
+"""Of the modules, those of kernels apart: so many have a test of their own name. It only grows."""
 
 
 def modules() -> list[Path]:
@@ -44,4 +44,5 @@ def test_a_folder_of_tests_is_read_at_one_glance() -> None:
 
 def test_modules_have_tests_of_their_own_names() -> None:
     missing = [file for file in modules() if not (TESTS / file.parent / f"test_{file.name}").is_file()]
-    assert len(missing) <= WITHOUT_NAMESAKE, f"a new module without tests? {[str(file) for file in missing]}"
+    share = 1 - len(missing) / len(modules())
+    assert share >= LEAST_SHARE, f"new modules without tests? {[str(file) for file in missing]}"
