@@ -14,10 +14,10 @@ SLOW ?=
 PYTEST := python -m pytest $(if $(SLOW),--slow)
 
 # What says soonest that a version does not fit: the command line, compilers, devices, the judge, the server's API.
-LOWEST_TESTS := tests/test_cli.py tests/test_cli_explain.py tests/test_cli_train.py tests/commands tests/compiler tests/device \
-	tests/judge/test_verdict.py tests/judge/test_verify.py tests/judge/test_sandbox.py tests/virtual/test_language.py \
-	tests/virtual/lowering/test_aarch64.py tests/virtual/test_numba_kernels.py tests/models tests/train/test_digits.py \
-	tests/serve/http tests/serve/test_grammar.py tests/testing
+LOWEST_TESTS := tests/test_cli.py tests/commands tests/compiler tests/device tests/judge/test_verdict.py \
+	tests/judge/test_verify.py tests/judge/test_sandbox.py tests/virtual/language/test_constructs.py \
+	tests/virtual/runtime/schedule/test_fibers.py tests/virtual/python_kernels/test_numba_kernels.py tests/models \
+	tests/train/test_digits.py tests/serve/http tests/serve/engine/test_grammar.py tests/testing
 LOWEST_PIP := $(LOWEST)/bin/python -m pip --disable-pip-version-check install --quiet
 
 # torch's CPU build: Linux's build on PyPI brings gigabytes of CUDA libraries, of other versions than ours.

@@ -7,9 +7,9 @@
 `record … --outputs DIR` also keeps what every program gave, for `explain … --outputs DIR`: compare, then operands and
 results of the first wrong statements.
 
-A recording holds a digest of every slot of every program of `tests/virtual/conformance_programs.py`; the programs are
-made again from their numbers. NaNs count as equal whatever their payload; other payloads are counted apart. A program's
-first slot that differs is its disagreement: what comes after may follow from it.
+A recording holds a digest of every slot of every program of `tests/virtual/cases/conformance_programs.py`; the programs
+are made again from their numbers. NaNs count as equal whatever their payload; other payloads are counted apart. A
+program's first slot that differs is its disagreement: what comes after may follow from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "virtual"
-sys.path[:0] = [str(ROOT / "src"), str(TESTS)]
+sys.path[:0] = [str(ROOT / "src"), str(TESTS / "cases")]
 
 import conformance_programs as programs  # noqa: E402
 from common import save  # noqa: E402

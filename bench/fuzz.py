@@ -20,7 +20,13 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "virtual"), str(ROOT / "bench")]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(ROOT / "tests/virtual/cases"),
+    str(ROOT / "tests/virtual/models"),
+    str(ROOT / "tests/virtual/forms"),
+    str(ROOT / "bench"),
+]
 
 RESULT = ROOT / "bench" / "results" / "fuzz.json"
 BATCH = 200

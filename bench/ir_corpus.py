@@ -24,7 +24,7 @@ from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "virtual")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests/virtual/forms")]
 
 import instruction_forms  # noqa: E402
 

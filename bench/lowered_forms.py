@@ -2,8 +2,8 @@
 
     python bench/lowered_forms.py [processes]    # runs those tests and writes results/form_coverage.json
 
-tests/virtual/form_coverage.py names the tests by pattern; here each form must have gone through the code generator, by
-its whole name, while one of the tests named for it ran.
+tests/virtual/forms/form_coverage.py names the tests by pattern; here each form must have gone through the code
+generator, by its whole name, while one of the tests named for it ran.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "virtual"), str(ROOT / "src")]
+sys.path[:0] = [str(ROOT / "tests/virtual/forms"), str(ROOT / "src")]
 
 import form_coverage as coverage  # noqa: E402
 import instruction_forms as table  # noqa: E402

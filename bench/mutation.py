@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import gridstride as gs
 from gridstride.judge.cases.case_list import drawn_cases
 from gridstride.judge.cases.data import generate
-from gridstride.judge.execution.buffers import Buffers
+from gridstride.judge.execution.buffers import Buffers, Placement
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.find import Folder, find, problem_names
 from gridstride.judge.header import KernelFile
@@ -240,7 +240,8 @@ def differences(folder: Folder, ladder: Ladder, file: KernelFile, changed: Kerne
 
 def results(ladder: Ladder, runnable: Runnable, case: Case) -> dict[str, np.ndarray]:
     """A kernel's outputs for a case; KernelFault for what the sanitizer finds."""
-    buffers = Buffers(runnable.device, ladder.problem, case.sizes, generate(ladder.problem, case), offsets=case.offsets)
+    inputs = generate(ladder.problem, case)
+    buffers = Buffers(runnable.device, ladder.problem, case.sizes, inputs, Placement(case.offsets))
     buffers.fill(0)
     run = runnable.observe(case, buffers.arguments)
     if run is not None and run.findings:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "virtual")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests/virtual/forms")]
 
 import form_audit  # noqa: E402
 import instruction_forms as table  # noqa: E402

@@ -4,8 +4,8 @@
     python bench/sanitizer.py record OUT.json     # the same, written elsewhere
 
 Needs compute-sanitizer from the CUDA toolkit. Each kernel runs in a process of its own and is stopped after a few
-seconds, for some of them hang the GPU; those come last. tests/virtual/test_against_compute_sanitizer.py holds the
-virtual GPU to the recording.
+seconds, for some of them hang the GPU; those come last. tests/virtual/findings/test_against_compute_sanitizer.py holds
+the virtual GPU to the recording.
 """
 
 from __future__ import annotations

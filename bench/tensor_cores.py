@@ -4,7 +4,7 @@
     python bench/tensor_cores.py compare    # the virtual GPU against the recording, anywhere
     python bench/tensor_cores.py speed      # GFLOP/s of a tiled matmul on one core
 
-A recording holds D's registers of every case of `tests/virtual/lowering/tensor_cases.py` by the instruction's name; the
+A recording holds D's registers of every case of `tests/virtual/cases/tensor_cases.py` by the instruction's name; the
 fragments are made again from the name.
 """
 
@@ -19,14 +19,14 @@ import ml_dtypes
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ROOT / "tests" / "virtual" / "lowering"
-sys.path[:0] = [str(ROOT / "src"), str(TESTS)]
+TESTS = ROOT / "tests" / "virtual"
+sys.path[:0] = [str(ROOT / "src"), str(TESTS / "cases")]
 
 import tensor_cases  # noqa: E402
 
 import gridstride as gs  # noqa: E402
 
-FIXTURE = TESTS.parent / "fixtures" / "tensor_cores_h200.npz"
+FIXTURE = TESTS / "fixtures" / "tensor_cores_h200.npz"
 WARPS = 4 * len(tensor_cases.KINDS)
 """Fragments of each case: four of every kind of numbers."""
 

@@ -4,7 +4,8 @@
     python bench/textures.py record     # with a GPU: the same texels, modes and coordinates, results written anew
 
 The comparison leaves its tally in bench/results/textures.json. A recording holds texels, modes, coordinates and results
-of every case (tests/virtual/texture_cases.py); a case whose `near` is not "" may differ within the bound that is there.
+of every case (tests/virtual/cases/texture_cases.py); a case whose `near` is not "" may differ within the bound that is
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "virtual"
-sys.path[:0] = [str(ROOT / "src"), str(TESTS)]
+sys.path[:0] = [str(ROOT / "src"), str(TESTS / "cases")]
 
 from common import save  # noqa: E402
 from texture_cases import FIXTURE, cases, differing, read, source  # noqa: E402

@@ -316,7 +316,7 @@ LARGE, MANY, SECONDS = 2048, 1 << 26, 10.0
 
 def large_rows() -> list[Row]:
     """A matmul on tensor cores by wgmma with TMA and by mma.sync with cp.async, and a reduction, on all cores."""
-    sys.path.insert(0, str(ROOT / "tests" / "virtual"))
+    sys.path.insert(0, str(ROOT / "tests/virtual/cases"))
     rng = np.random.default_rng()
     a, b = (rng.standard_normal((LARGE, LARGE)).astype(np.float16) for _ in range(2))
     want = a.astype(np.float32) @ b.astype(np.float32).T

@@ -4,7 +4,7 @@
     python bench/warpgroup.py compare    # the virtual GPU against the recording, anywhere
     python bench/warpgroup.py speed      # a warp-specialised 2048³ matmul with TMA, on two cores
 
-A recording holds a sample of D's registers of every case of `tests/virtual/lowering/wgmma_cases.py` by its name; the
+A recording holds a sample of D's registers of every case of `tests/virtual/cases/wgmma_cases.py` by its name; the
 operands are made again from the name.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "virtual"
-sys.path[:0] = [str(ROOT / "src"), str(TESTS), str(TESTS / "lowering")]
+sys.path[:0] = [str(ROOT / "src"), str(TESTS / "cases")]
 
 import warpgroup_kernels as kernels  # noqa: E402
 import wgmma_cases  # noqa: E402

@@ -1,7 +1,7 @@
 """The whole kernels of the tests on both machines: `python bench/whole_kernels.py [name …]`, on a machine with a GPU.
 
-Each kernel of `tests/virtual/*_cases.py` runs on the physical and on the virtual GPU, is checked against NumPy on both,
-and the two results are compared: equal to the bit where the kernel says so, else with the largest difference.
+Each kernel of `tests/virtual/cases/*_cases.py` runs on the physical and on the virtual GPU, is checked against NumPy on
+both, and the two results are compared: equal to the bit where the kernel says so, else with the largest difference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "virtual")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests/virtual/cases")]
 
 import attention_cases  # noqa: E402
 import pipeline_cases  # noqa: E402

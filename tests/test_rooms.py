@@ -13,8 +13,8 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
-    *"plain one_message protocol compiler virtual device extension testing judge kernels ops programs".split(),
-    *"frameworks export profile models train serve course workbench commands cli".split(),
+    *"plain one_message closed_at_end protocol compiler virtual device extension testing judge kernels ops".split(),
+    *"programs frameworks export profile models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 
@@ -225,3 +225,55 @@ def test_a_files_name_says_what_it_is() -> None:
     """Six of one name, and nobody knows which one is meant."""
     names = Counter(file.name for file in modules())
     assert {name: count for name, count in names.items() if count > MOST_NAMESAKES} == {}
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+MOST_PARAMETERS = 7
+LONG_SIGNATURES = {
+    # what users call: each parameter is documented by itself
+    "device/launch/kernel.py": 1,
+    "device/modules/numba.py": 1,
+    "device/modules/triton.py": 1,
+    "device/tensor_map.py": 1,
+    "device/textures.py": 1,
+    "extension/definition.py": 1,
+    "extension/op.py": 1,
+    "virtual/gpu.py": 1,
+    # the words of commands, of which typer makes the command line
+    "commands/options/profile_options.py": 1,
+    "commands/options/program_options.py": 2,
+    "commands/options/serve_words.py": 1,
+    "commands/options/stack_options.py": 4,
+    # the schema of a PyTorch op, which has one parameter for each tensor
+    "kernels/adamw/op.py": 4,
+    "kernels/attention_backward/op.py": 4,
+    "kernels/rotary_cache/op.py": 4,
+    # a protocol of others
+    "frameworks/triton_launcher.py": 1,
+    # still to be grouped
+    "course/learner/progress.py": 1,
+    "kernels/decode_step/op.py": 2,
+    "kernels/paged_attention/op.py": 1,
+    "programs/timeline/model.py": 1,
+    "serve/engine/engine.py": 1,
+    "serve/engine/tables.py": 1,
+    "serve/http/generation.py": 1,
+    "serve/http/sampling.py": 1,
+    "serve/process/build.py": 1,
+    "serve/runner/build.py": 1,
+    "serve/runner/cuda/cuda_runner.py": 1,
+    "serve/runner/cuda/graph_inputs.py": 1,
+    "serve/runner/torch/torch_runner.py": 1,
+}
+"""By file, how many functions take more; none may be added, and the last ones only get fewer."""
+
+
+def test_what_travels_together_is_one_record() -> None:
+    """A function takes at most seven parameters, `self` among them; a Triton kernel takes what it takes."""
+    longer: Counter[str] = Counter()
+    for file in (file for file in SOURCE.rglob("*.py") if file.parent.name != "twins"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
+                longer[file.relative_to(SOURCE).as_posix()] += count > MOST_PARAMETERS
+    assert {file: count for file, count in longer.items() if count > LONG_SIGNATURES.get(file, 0)} == {}

@@ -146,6 +146,24 @@ class ImageLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorMapLayout:
+    """What a tensor map holds, from the dimension that varies fastest; strides in bytes from the second on.
+
+    `corners`: lower and upper, for im2col; `box` is then channels per pixel and pixels per column.
+    """
+
+    type: str
+    sizes: Sequence[int]
+    strides: Sequence[int]
+    box: Sequence[int]
+    steps: Sequence[int]
+    swizzle: int = 0
+    interleave: int = 0
+    nan: bool = False
+    corners: tuple[Sequence[int], Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sampling:
     """How a texture object reads its texels, in the words of `gridstride.texture`."""
 

@@ -97,7 +97,8 @@ def test_paths_inside_an_include_path_may_be_absolute_or_climb(tmp_path: Path) -
     (tmp_path / "sub").mkdir()
     (tmp_path / "mine.h").write_text("#define MINE 1\n")
     for name in (tmp_path / "mine.h", "sub/../mine.h"):
-        compile_cuda(f'#include "{name}"\nstatic_assert(MINE);\n', include_paths=[tmp_path])
+        source = f'#include "{name}"\nextern "C" __global__ void k(int* x) {{ *x = MINE; }}\n'
+        assert "st.global.u32" in compile_cuda(source, include_paths=[tmp_path]).ptx
 
 
 def test_a_change_in_a_header_reached_through_another_is_seen(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import gridstride as gs
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), *(str(HERE / folder) for folder in ("cases", "models", "forms"))]
 
 
 @pytest.fixture

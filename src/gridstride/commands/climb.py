@@ -62,7 +62,7 @@ def writable(path: str, *, option: str = "--report") -> Path:
 
 def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     """The ladder, climbed. With rungs picked by name the wrong kernels and the other languages are left alone."""
-    from gridstride.judge.ladder import climb
+    from gridstride.judge.ladder import Listeners, climb
     from gridstride.judge.submission import judge_twins
 
     with problems_said():
@@ -72,8 +72,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
             folder,
             device=device,
             rungs=rungs,
-            progress=lambda text: steps[0].step(text),
-            detail=lambda text: steps[0].detail(text),
+            listeners=Listeners(lambda text: steps[0].step(text), lambda text: steps[0].detail(text)),
         )
         wrong = () if rungs else ladder.wrong
         twins = () if rungs else _twins_that_run(folder)

@@ -10,6 +10,7 @@ import numpy as np
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.physical.driver import bindings, check
+from gridstride.protocol import TensorMapLayout
 
 MOST_RANKS = 5
 MOST_BOX = 256
@@ -39,24 +40,6 @@ class TensorMap(np.ndarray[Any, Any]):
         return f"TensorMap({getattr(self, 'tensor', 'of nothing')!r})"
 
     __str__ = __repr__
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a map holds, from the dimension that varies fastest; strides in bytes from the second on.
-
-    `corners`: lower and upper, for im2col; `box` is then channels per pixel and pixels per column.
-    """
-
-    type: str
-    sizes: Sequence[int]
-    strides: Sequence[int]
-    box: Sequence[int]
-    steps: Sequence[int]
-    swizzle: int = 0
-    interleave: int = 0
-    nan: bool = False
-    corners: tuple[Sequence[int], Sequence[int]] | None = None
 
 
 def tensor_map(
@@ -129,7 +112,7 @@ class _Seen:
 def _plan(
     array: _Seen, box: list[int], swizzle: int, fill: str, steps: Sequence[int] | None, interleave: int,
     im2col: tuple[Sequence[int], Sequence[int]] | None,
-) -> Plan:  # fmt: skip
+) -> TensorMapLayout:  # fmt: skip
     name = array.dtype_name
     if name not in _OF_ARRAYS:
         raise ValueError(f"tensor_map: the hardware has no tensors of {name}; it has {', '.join(_OF_ARRAYS)}")
@@ -151,7 +134,9 @@ def _plan(
     if im2col is not None and steps[-1] != 1:
         raise ValueError("tensor_map: the batch of im2col has an element stride of 1")
     corners = None if im2col is None else _corners(im2col, rank)
-    plan = Plan(_OF_ARRAYS[name], sizes, strides, box[::-1], steps, swizzle, interleave, fill == "nan", corners)
+    plan = TensorMapLayout(
+        _OF_ARRAYS[name], sizes, strides, box[::-1], steps, swizzle, interleave, fill == "nan", corners
+    )
     _check(plan, array.address)
     return plan
 
@@ -183,7 +168,7 @@ def _corners(im2col: tuple[Sequence[int], Sequence[int]], rank: int) -> tuple[li
     return list(im2col[0][::-1]), list(im2col[1][::-1])
 
 
-def _check(plan: Plan, address: int) -> None:
+def _check(plan: TensorMapLayout, address: int) -> None:
     """The limits of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col."""
     width = TYPES[plan.type]
     for number, count in enumerate(plan.box):
@@ -213,19 +198,16 @@ def _check(plan: Plan, address: int) -> None:
             raise ValueError(f"tensor_map: the box of im2col from {low} to {size + high - 1} is empty")
 
 
-def encoded(kind: str, address: int, plan: Plan) -> bytes:
+def encoded(kind: str, address: int, plan: TensorMapLayout) -> bytes:
     """The 128 bytes that a GPU of this kind, physical or virtual, reads."""
     if kind == "physical":
         return _by_driver(address, plan)
     from gridstride.virtual.machine.memory.tensor_map import encode
 
-    return encode(
-        address, plan.sizes, strides=plan.strides, box=plan.box, steps=plan.steps, type_=list(TYPES).index(plan.type),
-        swizzle=plan.swizzle, interleave=plan.interleave, nan=plan.nan, corners=plan.corners,
-    )  # fmt: skip
+    return encode(address, plan, list(TYPES).index(plan.type))
 
 
-def _by_driver(address: int, plan: Plan) -> bytes:
+def _by_driver(address: int, plan: TensorMapLayout) -> bytes:
     cu = bindings()
     swizzle = f"{plan.swizzle}B" if plan.swizzle else "NONE"
     interleave = f"{plan.interleave}B" if plan.interleave else "NONE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,37 @@ _LIMITS = {
 _SURFACE_LIMITS = {**_LIMITS, "1d": (32768,)}
 
 
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What axes of an array are besides width, height and depth: the last its channels, the first its layers, and the
+    one behind the layers the six faces of a cube.
+    """
+
+    channels: int = 1
+    layered: bool = False
+    cubemap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The modes of a texture as `gridstride.texture` is given them."""
+
+    address: str | Sequence[str]
+    filter: str
+    normalized: bool
+    read: str
+    srgb: bool
+    border: float | Sequence[float]
+    mipmap_filter: str
+    lod_bias: float
+    lod_range: tuple[float, float] | None
+
+
 def layout_of(
-    what: str, shape: Sequence[int], dtype: np.dtype[Any], channels: int, *, layered: bool = False,
-    cubemap: bool = False, levels: int = 1, surface: bool = False,
-) -> ImageLayout:  # fmt: skip
-    """The layout of an array of `shape`, whose last axis holds the channels where there are several."""
+    what: str, shape: Sequence[int], dtype: np.dtype[Any], axes: Axes, *, levels: int = 1, surface: bool = False
+) -> ImageLayout:
+    """The layout of an array of `shape`."""
+    channels, layered, cubemap = axes.channels, axes.layered, axes.cubemap
     if dtype.name not in DTYPES:
         raise ValueError(f"{what}: dtype {dtype.name}: the hardware has {', '.join(DTYPES)}")
     if channels not in (1, 2, 4):
@@ -79,10 +106,10 @@ def linear_layout(what: str, shape: Sequence[int], dtype: np.dtype[Any], channel
         flat = int(np.prod(shape[:1]))
         if not 1 <= flat <= LINEAR_TEXELS:
             raise ValueError(f"{what}: {flat} texels of linear memory; 1 to {LINEAR_TEXELS} are possible")
-        layout = layout_of(what, (1, *shape[1:]), dtype, channels)
+        layout = layout_of(what, (1, *shape[1:]), dtype, Axes(channels))
         width, height = flat, 0
     else:
-        layout = layout_of(what, shape, dtype, channels)
+        layout = layout_of(what, shape, dtype, Axes(channels))
         width, height = layout.width, layout.height
     row = width * channels * dtype.itemsize
     if height and row % PITCH_ALIGNMENT:
@@ -103,27 +130,26 @@ def address_modes(modes: Sequence[str], *, normalized: bool) -> tuple[str, str, 
     return x, y, z
 
 
-def sampling_of(
-    layout: ImageLayout, *, address: str | Sequence[str], filter: str, normalized: bool, read: str, srgb: bool,
-    border: float | Sequence[float], mipmap_filter: str, lod_bias: float, lod_range: tuple[float, float] | None,
-) -> Sampling:  # fmt: skip
+def sampling_of(layout: ImageLayout, given: Modes) -> Sampling:
     """The modes of a texture, checked against its texels."""
+    address, border, lod_bias, lod_range = given.address, given.border, given.lod_bias, given.lod_range
     axes = 1 + bool(layout.height) + bool(layout.depth)
     per_axis = (address,) * axes if isinstance(address, str) else tuple(address)[:axes]
     modes = (*per_axis, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
     for mode in modes:
         _one_of("address", mode, ADDRESSES)
-    modes_checked = address_modes(modes, normalized=normalized or layout.cubemap)
-    _one_of("filter", filter, FILTERS)
-    _one_of("mipmap_filter", mipmap_filter, FILTERS)
-    _one_of("read", read, READS)
+    modes_checked = address_modes(modes, normalized=given.normalized or layout.cubemap)
+    _one_of("filter", given.filter, FILTERS)
+    _one_of("mipmap_filter", given.mipmap_filter, FILTERS)
+    _one_of("read", given.read, READS)
     border_color = (float(border),) * 4 if isinstance(border, int | float) else tuple(float(c) for c in border)
     if len(border_color) != 4:
         raise ValueError(f"texture: border={border!r}: one number, or four (the channels')")
     floating = layout.dtype in ("float16", "float32")
-    _check_reading(layout, filter, read, srgb, floating)
-    _check_levels(layout, normalized)
-    if layout.pitch and not layout.height and (normalized or filter == "linear" or "border" in modes_checked):
+    _check_reading(layout, given.filter, given.read, given.srgb, floating)
+    _check_levels(layout, given.normalized)
+    any_mode = given.normalized or given.filter == "linear" or "border" in modes_checked
+    if layout.pitch and not layout.height and any_mode:
         raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
     if not 0 <= low <= high or not -16 <= lod_bias < 16:
@@ -131,8 +157,8 @@ def sampling_of(
             f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
         )
     return Sampling(
-        modes_checked, filter, normalized or layout.cubemap, read, srgb,
-        (border_color[0], border_color[1], border_color[2], border_color[3]), mipmap_filter, float(lod_bias),
+        modes_checked, given.filter, given.normalized or layout.cubemap, given.read, given.srgb,
+        (border_color[0], border_color[1], border_color[2], border_color[3]), given.mipmap_filter, float(lod_bias),
         (float(low), float(high)),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from gridstride.device.arrays import DeviceArray
 from gridstride.device.choice import device as choose
 from gridstride.device.element_types import BFLOAT16
 from gridstride.device.launch.views import host_values
-from gridstride.device.texture_checks import DTYPES, layout_of, linear_layout, sampling_of
+from gridstride.device.texture_checks import DTYPES, Axes, Modes, layout_of, linear_layout, sampling_of
 from gridstride.protocol import ImageLayout, Sampling
 
 if TYPE_CHECKING:
@@ -135,26 +135,22 @@ def texture(
     half as large. `address`: clamp, wrap, mirror or border, one word or one for x, y, z; `filter`: point or linear;
     `read`: element, or normalized_float for integers as 0 to 1 (-1 to 1). ValueError for what does not go together.
     """
-    modes: dict[str, Any] = {
-        "address": address, "filter": filter, "normalized": normalized, "read": read, "srgb": srgb, "border": border,
-        "mipmap_filter": mipmap_filter, "lod_bias": lod_bias, "lod_range": lod_range,
-    }  # fmt: skip
+    modes = Modes(address, filter, normalized, read, srgb, border, mipmap_filter, lod_bias, lod_range)
     if isinstance(array, Surface):
-        return Texture(array._texels, sampling_of(array.layout, **modes))
+        return Texture(array._texels, sampling_of(array.layout, modes))
     if isinstance(array, DeviceArray):
         if layered or cubemap or mipmaps:
             raise ValueError("texture: layers, cube faces and mipmaps lie in CUDA arrays: pass a NumPy array")
         _check_no_bits("texture", array.dtype_name)
         layout = linear_layout("texture", array.shape, array.dtype, channels, array.address)
-        sampling = sampling_of(layout, **modes)
+        sampling = sampling_of(layout, modes)
         return Texture(Texels(array.device, layout, array.shape, array), sampling)
     levels = [_values("texture", level) for level in (array, *mipmaps)]
     first = levels[0]
-    layout = layout_of(
-        "texture", first.shape, first.dtype, channels, layered=layered, cubemap=cubemap, levels=len(levels)
-    )
+    axes = Axes(channels, layered, cubemap)
+    layout = layout_of("texture", first.shape, first.dtype, axes, levels=len(levels))
     _check_levels(layout, levels)
-    sampling = sampling_of(layout, **modes)
+    sampling = sampling_of(layout, modes)
     texels = Texels(choose(device), layout, first.shape, None)
     for level, values in enumerate(levels):
         texels.image.write(level, values)
@@ -177,7 +173,7 @@ def surface(
         values = _values("surface", shape_or_array)
         if dtype is not None and values.dtype != np.dtype(dtype):
             raise ValueError(f"surface: dtype={np.dtype(dtype).name} given with an array of {values.dtype.name}")
-    layout = layout_of("surface", values.shape, values.dtype, channels, layered=layered, cubemap=cubemap, surface=True)
+    layout = layout_of("surface", values.shape, values.dtype, Axes(channels, layered, cubemap), surface=True)
     texels = Texels(choose(device), layout, values.shape, None)
     texels.image.write(0, values)
     return Surface(texels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
@@ -47,13 +47,26 @@ def quiet(_: str) -> None:
     """Progress that nobody hears of."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who hears of what is judged: `kernel` of each kernel, `detail` of what is being done with it when that takes a
+    while, `case` of each case before it is run.
+    """
+
+    kernel: Progress = quiet
+    detail: Progress = quiet
+    case: Progress = quiet
+
+
+_NOBODY = Listeners()
+
+
 class Ladder:
     """Judges the kernels of one problem on one device.
 
-    Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()` all
-    that has been done so far. `left_out` are rungs whose instructions the GPU does not have. `progress` hears of each
-    kernel, `detail` what is being done with it when that takes a while, `cases` of each case before it is run. On a
-    physical GPU the sanitizer's work and the counting is still done on the virtual one, at small sizes: hardware does
+    Iterating gives a RungResult as each rung is done; `rejections()` a Rejection for each wrong kernel; `json()`
+    all that has been done so far. `left_out` are rungs whose instructions the GPU does not have. On a physical
+    GPU the sanitizer's work and the counting is still done on the virtual one, at small sizes: hardware does
     neither. With `sandbox` the virtual one is a worker process under limits; `close()` ends it.
     """
 
@@ -64,9 +77,7 @@ class Ladder:
         device: Device | str | None = None,
         rungs: Sequence[str] = (),
         seed: int | None = None,
-        progress: Progress = quiet,
-        detail: Progress = quiet,
-        cases: Progress = quiet,
+        listeners: Listeners = _NOBODY,
         sandbox: bool | Sandbox = False,
     ) -> None:
         self.folder, self.problem = folder, folder.problem
@@ -75,7 +86,7 @@ class Ladder:
         self.results: list[RungResult] = []
         self.rejected: list[Rejection] = []
         self.twins: list[Twin] = []
-        self._progress, self._detail, self._on_case = progress, detail, cases
+        self._listeners = listeners
         chip = self.device.chip if self.device.chip in chips() else _CHIP
         self._virtual = self.device if self.device.kind == "virtual" else VirtualGPU(chip, time_limit=_TIME_LIMIT)
         self._impatient = VirtualGPU(chip, time_limit=_WRONG_TIME_LIMIT)
@@ -125,7 +136,7 @@ class Ladder:
         """
         wrong = self.wrong if files is None else [f for f in files if f.runs_on(self._virtual.properties)]
         for file in wrong:
-            self._progress(f"{self.problem.name}/wrong/{file.name}")
+            self._listeners.kernel(f"{self.problem.name}/wrong/{file.name}")
             expect = file.expect
             if expect is None:
                 raise ProblemError(f"{file.filename} has no line `// expect: …`: what must be found in it?")
@@ -136,7 +147,7 @@ class Ladder:
 
     def judge(self, file: KernelFile) -> RungResult:
         """The verdict on one kernel file."""
-        self._progress(f"{self.problem.name}/{file.name}")
+        self._listeners.kernel(f"{self.problem.name}/{file.name}")
         result = RungResult(rung=file.name, title=file.title)
         try:
             for device in dict.fromkeys((self._virtual, self.device)):
@@ -170,10 +181,10 @@ class Ladder:
         """A submission under compute-sanitizer at the timed size, where there is one; a project's own rungs are not."""
         if self._sandbox is None or is_python(file.filename):
             return result
-        self._detail("running it under compute-sanitizer")
+        self._listeners.detail("running it under compute-sanitizer")
         checked = memcheck(file.filename, str(self.folder.path), self.seed)
         if checked.problem:
-            self._detail(checked.problem)
+            self._listeners.detail(checked.problem)
             return result
         return replace(result, findings=checked.findings, sanitizers=(*result.sanitizers, "compute-sanitizer memcheck"))
 
@@ -198,7 +209,7 @@ class Ladder:
         if refused := refused_launch(self.problem, runnable):
             return replace(result, findings=refused)
         seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
-        verification = self._verified(runnable, seconds=seconds, progress=self._on_case)
+        verification = self._verified(runnable, seconds=seconds, progress=self._listeners.case)
         facts = runnable.facts
         seen = coverage(
             self.problem,
@@ -223,7 +234,7 @@ class Ladder:
             return result
         if isinstance(runnable, SandboxedKernel) or runnable.device.kind == "virtual":
             return counted(result, self.problem, runnable, seed=self.seed, gpu=self.device.properties)
-        self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._detail)
+        self._timer = self._timer or Timer(self.problem, self.device, seed=self.seed, progress=self._listeners.detail)
         return timed(result, self.problem, runnable, timer=self._timer, gpu=self.device.properties)
 
     def cases(self) -> PreparedCases:
@@ -270,8 +281,7 @@ def climb(
     device: Device | str | None = None,
     rungs: Sequence[str] = (),
     seed: int | None = None,
-    progress: Progress = quiet,
-    detail: Progress = quiet,
+    listeners: Listeners = _NOBODY,
 ) -> Ladder:
     """The ladder of a problem, ready to be iterated. `rungs` (names or numbers) picks some; ProblemError for others."""
-    return Ladder(folder, device=device, rungs=rungs, seed=seed, progress=progress, detail=detail)
+    return Ladder(folder, device=device, rungs=rungs, seed=seed, listeners=listeners)

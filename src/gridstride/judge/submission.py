@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gridstride.judge.find import Folder
 from gridstride.judge.header import HeaderError, KernelFile, read_kernel
-from gridstride.judge.ladder import Ladder, Progress, quiet
+from gridstride.judge.ladder import Ladder, Listeners, Progress, quiet
 from gridstride.judge.sandbox.python_header import is_python, parse_python
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.verdict import RungResult, Twin
@@ -54,7 +54,7 @@ def check(
     started before, for the same virtual GPU, is used and closed.
     """
     file = submission(path)
-    ladder = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox)
+    ladder = Ladder(folder, device=device, seed=seed, listeners=Listeners(progress), sandbox=sandbox)
     try:
         require(file, ladder.device.properties)
         return ladder.judge(file)
@@ -78,7 +78,7 @@ def judge_twins(ladder: Ladder, files: Sequence[KernelFile], *, progress: Progre
     """
     if not files:
         return
-    boxed = Ladder(ladder.folder, device=ladder.device, seed=ladder.seed, progress=progress, sandbox=True)
+    boxed = Ladder(ladder.folder, device=ladder.device, seed=ladder.seed, listeners=Listeners(progress), sandbox=True)
     try:
         for file in files:
             result = boxed.judge(file)

@@ -190,19 +190,20 @@ def _judge_results(
     for name in one.expected:
         outputs = [run[name] for run in runs]
         first, last = outputs[0], outputs[-1]
-        comparison = compared(problem, one, name, runs[0])
+        output = _Output(problem, subject, one, name)
+        comparison = output.compared(runs[0])
         worst = max(worst, comparison.max_error)
         if not comparison.passed:
             just_loaded = one.case.fresh and number == 0
-            kept = not just_loaded and _right_when_loaded_anew(problem, subject, one, name, ordered=ordered)
-            finding = wrong_result(problem, subject, one, name, outputs, comparison, kept=kept)
+            kept = not just_loaded and output.right_when_loaded_anew(ordered=ordered)
+            finding = output.wrong(outputs, comparison, kept=kept)
             anew = "The module was loaded anew, and this run went" if one.case.fresh else "This run went"
             ran = f"{anew} {IN_ORDER[one.case.order]}; in turn it is right"
-            alone = ordered and len(runs) > 1 and compared(problem, one, name, runs[-1]).passed
+            alone = ordered and len(runs) > 1 and output.compared(runs[-1]).passed
             findings.append(replace(finding, message=f"{finding.message}. {ran}") if alone and not kept else finding)
-        elif len(runs) > 1 and not (again := compared(problem, one, name, runs[-1])).passed:
-            kept = _right_when_loaded_anew(problem, subject, one, name, ordered=not ordered)
-            findings.append(_wrong_in_order(problem, subject, one, name, outputs, again, second, kept=kept))
+        elif len(runs) > 1 and not (again := output.compared(runs[-1])).passed:
+            kept = output.right_when_loaded_anew(ordered=not ordered)
+            findings.append(output.wrong_in_order(outputs, again, second, kept=kept))
         elif not repeated(first, last, bitwise=problem.bitwise):
             repeatable = False
             if not (problem.unrepeatable or subject.facts.atomics):
@@ -210,28 +211,38 @@ def _judge_results(
     return _Judgement(tuple(findings), worst, repeatable)
 
 
-def _right_when_loaded_anew(problem: Problem, subject: Subject, one: Prepared, name: str, *, ordered: bool) -> bool:
-    """Whether what a launch left wrong is right where the module was just loaded, on the same data and in the same
-    order of blocks: then the launches before are to blame, and what they left.
-    """
-    case = replace(one.case, fresh=True, once=not ordered, again=False, swapped=False)
-    done = subject.attempt(problem.signature, case, [one.inputs])
-    return bool(done.results) and compared(problem, one, name, done.results[0]).passed
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """One output of a case, and the kernel that writes it."""
 
+    problem: Problem
+    subject: Subject
+    one: Prepared
+    name: str
 
-def _wrong_in_order(
-    problem: Problem, subject: Subject, one: Prepared, name: str, outputs: Sequence[Array], comparison: Comparison,
-    how: str, *, kept: bool,
-) -> Finding:  # fmt: skip
-    """What was right the first time and is wrong the second, when the blocks went as `how` says."""
-    first, second = outputs
-    if wrote_less(first, second):
-        return Finding("unrepeatable", f"{differing(name, first, second)} ({one.case})")
-    finding = wrong_result(problem, subject, one, name, (second,), comparison, kept=kept)
-    first_run = "The first run on the same data is right"
-    return replace(
-        finding, message=f"{finding.message}. {first_run}{'' if kept else f', this one ran {how}: {_PROMISE}'}"
-    )
+    def compared(self, results: Values) -> Comparison:
+        return compared(self.problem, self.one, self.name, results)
+
+    def wrong(self, outputs: Sequence[Array], comparison: Comparison, *, kept: bool) -> Finding:
+        return wrong_result(self.problem, self.subject, self.one, self.name, outputs, comparison, kept=kept)
+
+    def right_when_loaded_anew(self, *, ordered: bool) -> bool:
+        """Whether what a launch left wrong is right where the module was just loaded, on the same data and in the same
+        order of blocks: then the launches before are to blame, and what they left.
+        """
+        case = replace(self.one.case, fresh=True, once=not ordered, again=False, swapped=False)
+        done = self.subject.attempt(self.problem.signature, case, [self.one.inputs])
+        return bool(done.results) and self.compared(done.results[0]).passed
+
+    def wrong_in_order(self, outputs: Sequence[Array], comparison: Comparison, how: str, *, kept: bool) -> Finding:
+        """What was right the first time and is wrong the second, when the blocks went as `how` says."""
+        first, second = outputs
+        if wrote_less(first, second):
+            return Finding("unrepeatable", f"{differing(self.name, first, second)} ({self.one.case})")
+        finding = self.wrong((second,), comparison, kept=kept)
+        first_run = "The first run on the same data is right"
+        order = "" if kept else f", this one ran {how}: {_PROMISE}"
+        return replace(finding, message=f"{finding.message}. {first_run}{order}")
 
 
 def compared(problem: Problem, one: Prepared, name: str, results: Values) -> Comparison:

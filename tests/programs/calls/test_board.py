@@ -23,7 +23,7 @@ from gridstride.programs.calls.activity import (
     functions_called,
     is_activity_name,
 )
-from gridstride.programs.calls.board import Board
+from gridstride.programs.calls.board import Board, BoardOptions
 from gridstride.programs.calls.peers import EVERYONE
 from gridstride.programs.calls.runtime_records import (
     CALLBACKS,
@@ -76,7 +76,7 @@ class Setup:
         self.reading, writing = os.pipe()
         self.device = device
         reports = Reports(to=writing, set_fault=self.faults.append)
-        self.board = Board(device, reports, vendor_runtime=None, fails=fails or {}, devices=gpus, memory=memory)
+        self.board = Board(device, reports, BoardOptions(fails=fails or {}, devices=gpus, memory=memory))
         self.image = ctypes.create_string_buffer(fat_binary(ptx))
         self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
         self._launched: dict[bytes, KernelLayout] = {}

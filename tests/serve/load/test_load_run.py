@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_server import Fake, serving
 
 from gridstride.commands.terminal import WrongUse
 from gridstride.serve.load import client
 from gridstride.serve.load import load_run as run
 from gridstride.serve.load.errors import LoadError, ServerGone
 from gridstride.serve.load.lengths import lengths
-
-from .fake import Fake, serving
 
 
 def load(fake: Fake, **how: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ As in cli.py a command parses its words and calls one function, which is importe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -23,6 +23,30 @@ class _WithArguments(TyperCommand):
         own = args[: args.index("--")] if "--" in args else args
         ctx.meta[_ARGUMENTS] = tuple(args[len(own) + 1 :])
         return super().parse_args(ctx, own)
+
+
+Include = Annotated[list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")]
+Define = Annotated[list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro; repeatable.")]
+Libraries = Annotated[list[str] | None, typer.Option("-l", metavar="NAME", help="Link a library; repeatable.")]
+Standard = Annotated[str | None, typer.Option("--std", metavar="c++17", help="The version of C++.")]
+Relocatable = Annotated[
+    bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
+]
+Flags = Annotated[list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")]
+Chip = Annotated[
+    str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+]
+
+
+def _compilers(
+    include: list[str] | None, define: list[str] | None, library: list[str] | None, std: str | None, rdc: bool,
+    flag: list[str] | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The fields of programs.sources.Options, which imports more than the parsing of words needs."""
+    return {
+        "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
+        "relocatable": rdc, "flags": tuple(flag or ()),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +88,14 @@ def run(
         list[str],
         typer.Argument(metavar="PROG.cu|SCRIPT.py|DIR|FILES… [-- ARGS]", help="Its source, then its own arguments."),
     ],
-    include: Annotated[
-        list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")
-    ] = None,
-    define: Annotated[
-        list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro; repeatable.")
-    ] = None,
-    library: Annotated[list[str] | None, typer.Option("-l", metavar="NAME", help="Link a library; repeatable.")] = None,
-    std: Annotated[str | None, typer.Option("--std", metavar="c++17", help="The version of C++.")] = None,
-    rdc: Annotated[
-        bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
-    ] = False,
-    flag: Annotated[
-        list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")
-    ] = None,
+    include: Include = None,
+    define: Define = None,
+    library: Libraries = None,
+    std: Standard = None,
+    rdc: Relocatable = False,
+    flag: Flags = None,
     device: Annotated[str | None, typer.Option("--device", metavar="virtual", help="Where to run.")] = None,
-    chip: Annotated[
-        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-    ] = None,
+    chip: Chip = None,
     sanitize: Annotated[
         bool, typer.Option("--sanitize", help="Look for races, uninitialised reads, leaks: exit 1 where there are any.")
     ] = False,
@@ -115,10 +129,7 @@ def run(
     status are the program's: 128 + n for signal n; 1 also for what does not compile. Its host code runs as you, in no
     sandbox: only `gridstride check` locks a stranger's code in.
     """
-    options = {
-        "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
-        "relocatable": rdc, "flags": tuple(flag or ()),
-    }  # fmt: skip
+    options = _compilers(include, define, library, std, rdc, flag)
     how = RunOptions(
         device=device, chip=chip, sanitize=sanitize, seed=seed, predict=predict, fails=tuple(fail or ()), late=late,
         gpus=gpus, memory=memory, time_limit=time_limit, ptx=ptx,
@@ -133,23 +144,13 @@ def build(
     fatbin: Annotated[
         bool, typer.Option("--fatbin", help="Only the kernels of one .cu file, as a fat binary with PTX.")
     ] = False,
-    include: Annotated[
-        list[str] | None, typer.Option("-I", metavar="DIR", help="Look for headers there; repeatable.")
-    ] = None,
-    define: Annotated[
-        list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro; repeatable.")
-    ] = None,
-    library: Annotated[list[str] | None, typer.Option("-l", metavar="NAME", help="Link a library; repeatable.")] = None,
-    std: Annotated[str | None, typer.Option("--std", metavar="c++17", help="The version of C++.")] = None,
-    rdc: Annotated[
-        bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
-    ] = False,
-    flag: Annotated[
-        list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")
-    ] = None,
-    chip: Annotated[
-        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-    ] = None,
+    include: Include = None,
+    define: Define = None,
+    library: Libraries = None,
+    std: Standard = None,
+    rdc: Relocatable = False,
+    flag: Flags = None,
+    chip: Chip = None,
     as_json: Json = False,
 ) -> int:
     """Compile a whole CUDA program, or its kernels, to a file.
@@ -157,8 +158,5 @@ def build(
     A program that loads its kernels while it runs (cuModuleLoad, cuLibraryLoadFromFile) finds them in a file of --ptx
     or --fatbin.
     """
-    options = {
-        "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
-        "relocatable": rdc, "flags": tuple(flag or ()),
-    }  # fmt: skip
+    options = _compilers(include, define, library, std, rdc, flag)
     return call("build", files, output=output, chip=chip, options=options, ptx=ptx, fatbin=fatbin, as_json=as_json)

@@ -27,6 +27,36 @@ class ModelChoice:
     quantization: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """What a training run is asked for; None where nothing is said."""
+
+    config: str | None = None
+    changes: tuple[str, ...] = ()
+    base: str | None = None
+    data: str | None = None
+    name: str | None = None
+    resume: bool = False
+    overwrite: bool = False
+    write_config: str | None = None
+    processes: int | None = None
+
+    @property
+    def any_given(self) -> bool:
+        return self != TrainOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """Which texts a model is to write, and what is shown of them; `stream` is None where the terminal decides."""
+
+    prompt: str | None
+    n: int
+    stop: tuple[str, ...]
+    echo: bool
+    stream: bool | None
+
+
 def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
     for command in (train, serve, generate, chat, evaluate, load):
@@ -68,20 +98,10 @@ def train(
     lands in runs/stdlib/model. With --from FOLDER --data ROWS.jsonl a model learns answers ({"messages": […]} on each
     line), by LoRA. `gridstride train digits` is the smallest pipeline: pixels to a classifier, in seconds.
     """
-    return call(
-        "stack.train",
-        what=what,
-        config=config,
-        changes=changes or (),
-        base=base,
-        data=data,
-        name=name,
-        resume=resume,
-        overwrite=overwrite,
-        write_config=write_config,
-        processes=processes,
-        as_json=as_json,
-    )
+    options = TrainOptions(
+        config, tuple(changes or ()), base, data, name, resume, overwrite, write_config, processes
+    )  # fmt: skip
+    return call("stack.train", what, options, as_json=as_json)
 
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -143,9 +163,8 @@ def generate(
 ) -> int:
     """Let a model go on with a text."""
     return call(
-        "stack.generate",
-        model, prompt=prompt, n=n, stop=stop or (), echo=echo, stream=stream, device=device, dtype=dtype,
-        quantization=quantization, as_json=as_json, **sampling,
+        "stack.generate", ModelChoice(model, device, dtype, quantization),
+        TextOptions(prompt, n, tuple(stop or ()), echo, stream), as_json=as_json, **sampling,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from gridstride.commands.stack.model import Wishes, loaded, mistakes_told, sampl
 from gridstride.commands.terminal import WrongUse, emit
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.stack_options import ModelChoice, TextOptions
     from gridstride.serve.client.output import Piece
     from gridstride.serve.engine.sampling import Sampling
     from gridstride.serve.local import Local
@@ -23,11 +24,9 @@ _STRIDE = 0x9E3779B9  # keeps the texts' random numbers apart
 _PROMPT_BYTES = 64 << 20
 
 
-def run(
-    model: str | None, *, prompt: str | None, n: int, stop: Sequence[str], echo: bool, stream: bool | None,
-    device: str | None, dtype: str, quantization: str | None, as_json: bool, **wishes: Any,
-) -> bool:  # fmt: skip
+def run(chosen: ModelChoice, texts: TextOptions, *, as_json: bool, **wishes: Any) -> bool:
     """Generate, show it as it comes where one text is wanted; False when the model could not go on."""
+    n, stop, echo = texts.n, texts.stop, texts.echo
     wished = Wishes(**wishes)
     wished.check()
     if not 1 <= n <= _MOST:
@@ -37,11 +36,11 @@ def run(
     with mistakes_told():
         from gridstride.models.huggingface.find import find
 
-        folder, text = find(model), _prompt(prompt)
-        local = loaded(folder, device=device, dtype=dtype, quantization=quantization, most=n)
+        folder, text = find(chosen.model), _prompt(texts.prompt)
+        local = loaded(folder, device=chosen.device, dtype=chosen.dtype, quantization=chosen.quantization, most=n)
         tokens = _tokens(local, text)
         samplings = _samplings(folder, local, tokens, wished, n)
-        streams = not as_json and n == 1 and (sys.stdout.isatty() if stream is None else stream)
+        streams = not as_json and n == 1 and (sys.stdout.isatty() if texts.stream is None else texts.stream)
         generated = _generate(local, tokens, samplings, stop, show=text if echo and streams else "", streams=streams)
     if as_json:
         emit(generated.as_json(folder, samplings[0].seed), verbatim=True)

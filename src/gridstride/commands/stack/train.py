@@ -13,38 +13,32 @@ from typing import TYPE_CHECKING, Any
 from gridstride.commands.terminal import WrongUse, emit, interrupts_held, stdout
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.stack_options import TrainOptions
     from gridstride.commands.text.train_display import Display
     from gridstride.train.run import Wanted
 
 
-def run(
-    *,
-    what: str | None = None,
-    config: str | None,
-    changes: Sequence[str],
-    base: str | None,
-    data: str | None,
-    name: str | None,
-    resume: bool,
-    overwrite: bool,
-    write_config: str | None,
-    processes: int | None,
-    as_json: bool,
-) -> bool:
+def run(what: str | None, options: TrainOptions, *, as_json: bool) -> bool:
     """Train, or write a configuration to begin from; false where training could not go on."""
     from gridstride.train.errors import TrainError, TrainFailed
 
-    changes = [*changes, *_said("tune.base", base), *_said("data.source", data), *_said("run.name", name)]
-    if resume and overwrite:
+    config, processes = options.config, options.processes
+    changes = (
+        *options.changes, *_said("tune.base", options.base), *_said("data.source", options.data),
+        *_said("run.name", options.name),
+    )  # fmt: skip
+    if options.resume and options.overwrite:
         raise WrongUse("--resume goes on with a run, --overwrite begins it anew: give one of them")
     try:
         if what is not None:
-            others = (config, changes, resume, overwrite, write_config, processes)
-            return _digits(what, options=any(others), as_json=as_json)
-        if write_config is not None:
-            return _write_config(write_config, config, changes, as_json=as_json)
+            return _digits(what, options=options.any_given, as_json=as_json)
+        if options.write_config is not None:
+            return _write_config(options.write_config, config, changes, as_json=as_json)
         _needs_torch()
-        return _begun(config, tuple(changes), processes, resume=resume, overwrite=overwrite, as_json=as_json)
+        from gridstride.train.run import Wanted
+
+        request = Wanted(config=config, changes=changes, resume=options.resume, overwrite=options.overwrite)
+        return _begun(request, processes, as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
     except TrainFailed as error:
@@ -104,20 +98,10 @@ def _write_config(target: str, config: str | None, changes: Sequence[str], *, as
     return True
 
 
-def _begun(
-    config: str | None,
-    changes: tuple[str, ...],
-    processes: int | None,
-    *,
-    resume: bool,
-    overwrite: bool,
-    as_json: bool,
-) -> bool:
+def _begun(request: Wanted, processes: int | None, *, as_json: bool) -> bool:
     """As one process, as one of several (a rank), or as the one that starts them."""
     from gridstride.commands.stack import train_processes
-    from gridstride.train.run import Wanted
 
-    request = Wanted(config=config, changes=changes, resume=resume, overwrite=overwrite)
     if train_processes.is_rank():
         with train_processes.rank(request):
             _train(request, as_json=as_json)

@@ -131,7 +131,7 @@ def parse_table(file: Path, text: str, offset: int = 0) -> Table:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         match = PLACE.search(str(error))
-        line = int(match[1]) if match else max(1, text.count("\n"))
+        line = int(match[1]) if match else max(1, len(text.splitlines()))
         raise LessonError(file, line + offset, f"this is no TOML: {error}") from error
     return Table(file, values, lines_of(text), offset=offset)
 

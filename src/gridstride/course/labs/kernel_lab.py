@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.course.figures.figures import Bench
 from gridstride.course.labs.bounds import exceeded
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, without_more_time
@@ -21,28 +21,20 @@ def _quiet(_: str) -> None:
     pass
 
 
-class KernelLab:
+class KernelLab(ClosedAtEnd):
     """Judges one day's kernel again and again. The worker, the cases and their answers are made once; `progress` hears
     of each case before it is run.
     """
 
     def __init__(self, day: Day, *, progress: Callable[[str], None] = _quiet) -> None:
         from gridstride.judge.find import find
-        from gridstride.judge.ladder import Ladder
+        from gridstride.judge.ladder import Ladder, Listeners
         from gridstride.virtual.gpu import VirtualGPU
 
         self.day = day
         device = VirtualGPU(day.lab.chip, time_limit=_PATIENCE)
-        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, cases=progress)
+        self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, listeners=Listeners(case=progress))
         self._bench = Bench(day)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def warm_up(self) -> None:
         """Prepare the cases, so that the first verdict does not wait for them."""

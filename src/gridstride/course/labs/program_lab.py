@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import LAB, Bench
 from gridstride.course.figures.program_runs import counts
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _OF_A_PREDICTED_RUN = frozenset((*KERNEL_COUNTS, *OF_LINKS, *(field.name for field in fields(Totals))))
 
 
-class ProgramLab:
+class ProgramLab(ClosedAtEnd):
     """Judges one day's program again and again. `draw` gives the runs' sizes and data."""
 
     def __init__(self, day: Day, *, draw: random.Random | None = None) -> None:
@@ -52,14 +52,6 @@ class ProgramLab:
         self._trials = Trials(day.lab, draw or random.Random())
         self._first: dict[str, float] = {}
         self._source = day.lab.file
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Remove what was built."""

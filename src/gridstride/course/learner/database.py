@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.database_identity import APPLICATION_ID, NotUsable, is_marked, version_of
 from gridstride.course.learner.schema import MIGRATIONS
@@ -33,7 +33,7 @@ _ELSEWHERE = f"set {VARIABLE} to another folder; nothing was changed"
 _LEAST_FREE = 1 << 16  # bytes on a disk that is not full: its shared memory takes 32 KiB
 
 
-class Database:
+class Database(ClosedAtEnd):
     """The file at `path`, made where there is none; ProgressError where it cannot be used.
 
     A file that is no database, a damaged one, one that lacks tables, or another program's is kept aside under another
@@ -52,14 +52,6 @@ class Database:
             raise ProgressError(f"{path} cannot be used: {error.strerror}; {_ELSEWHERE}") from error
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Protocol, runtime_checkable
 
@@ -49,12 +49,25 @@ class _Buffer:
         return self.array.address - self.guard, self.array.address + self.array.nbytes
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where arrays lie: `offsets` in bytes behind an allocation's start, by name; `mirrored`: memory is taken for the
+    last array first; `guarded`: with guard bands, where nothing else checks bounds.
+    """
+
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    mirrored: bool = False
+    guarded: bool = True
+
+
+_USUAL = Placement()
+
+
 class Buffers:
     """Device memory for one run of one case.
 
     On the virtual GPU every buffer is an allocation of its own, whose bounds are checked at each access; guard bands
-    would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes, unless
-    not `guarded`. `mirrored`: memory is taken for the last array first.
+    would only hide what lies just outside. On a physical GPU nothing checks bounds, so guard bands catch writes.
     """
 
     def __init__(
@@ -63,20 +76,17 @@ class Buffers:
         problem: Problem | Signature,
         sizes: Sizes,
         inputs: Values,
-        *,
-        offsets: Mapping[str, int] | None = None,
-        mirrored: bool = False,
-        guarded: bool = True,
+        placement: Placement = _USUAL,
     ) -> None:
         self._device, self._inputs = device, inputs
         self.names = tuple(parameter.name for parameter in problem.parameters)
         self._buffers: list[_Buffer] = []
         self._scalars: dict[int, str] = {}  # place among the arguments -> name
         self.arguments: list[Any] = []
-        guard = _GUARD if guarded and not isinstance(device, VirtualGPU) else 0
+        guard = _GUARD if placement.guarded and not isinstance(device, VirtualGPU) else 0
         allocated = {
-            p.name: _allocate(device, p, problem.shape(p, sizes), (offsets or {}).get(p.name, 0), guard)
-            for p in (reversed(problem.parameters) if mirrored else problem.parameters)
+            p.name: _allocate(device, p, problem.shape(p, sizes), placement.offsets.get(p.name, 0), guard)
+            for p in (reversed(problem.parameters) if placement.mirrored else problem.parameters)
             if p.role != "scalar"
         }
         for parameter in problem.parameters:
@@ -90,7 +100,7 @@ class Buffers:
     @classmethod
     def of_case(cls, device: Device, signature: Signature, case: Case, inputs: Values) -> Buffers:
         """Where and in what order the case says that arrays lie."""
-        return cls(device, signature, case.sizes, inputs, offsets=case.offsets, mirrored=case.mirrored)
+        return cls(device, signature, case.sizes, inputs, Placement(case.offsets, case.mirrored))
 
     @property
     def nbytes(self) -> int:

@@ -22,7 +22,7 @@ from gridstride.judge.explain.resources import Resource, Rooflines, resources, r
 from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import Ladder
+from gridstride.judge.ladder import Ladder, Listeners
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.sandbox.python_header import is_python
@@ -129,7 +129,9 @@ def explain(
     It is compiled and run on the virtual GPU in a worker under limits, unless `sandbox` is False or the file is one of
     the problem's own.
     """
-    judge = Ladder(folder, device=device, seed=seed, progress=progress, sandbox=sandbox and not _own(file, folder))
+    judge = Ladder(
+        folder, device=device, seed=seed, listeners=Listeners(progress), sandbox=sandbox and not _own(file, folder)
+    )
     try:
         return _explained(file, judge, ladder, progress)
     finally:

@@ -15,7 +15,7 @@ from gridstride.judge.cases.data import widened
 from gridstride.judge.cases.sizes import WARP, free_sizes
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
-from gridstride.judge.ladder import Ladder
+from gridstride.judge.ladder import Ladder, Listeners
 from gridstride.judge.problem import Array, Problem
 from gridstride.judge.proof.expectations import misread, read
 from gridstride.judge.proof.imposters import Imposter, imposters
@@ -181,7 +181,7 @@ def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[st
         yield Trial("rungs", True, False, why)
     if any(path.parent.name == "rungs" for path in unread):
         return  # the ladder cannot be climbed before that is mended
-    ladder = Ladder(folder, device=device or "virtual", progress=progress)
+    ladder = Ladder(folder, device=device or "virtual", listeners=Listeners(progress))
     for result in ladder:
         first = result.findings[0] if result.findings else None
         reason = f"{first.kind}: {first.message}" if first else f"{result.cases} cases"

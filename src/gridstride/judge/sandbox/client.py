@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.compiler.cuda.cuda_compilers import VARIABLE
 from gridstride.judge.sandbox import scratch
 from gridstride.judge.sandbox.limits import Limits, cramped, use_of
@@ -48,7 +48,7 @@ class CannotJudge(Exception):
     """This machine, or a limit of the user's, is in the way: there is no verdict, and the kernel is not to blame."""
 
 
-class Worker:
+class Worker(ClosedAtEnd):
     """One process under limits, with a folder of its own; both are gone when it is closed.
 
     `given` goes to the worker. Two of its names are for tests: `landlock`, the newest version of Landlock that is made
@@ -99,14 +99,6 @@ class Worker:
             os.set_blocking(descriptor, False)
         self._closed = False
         self._look_again = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def wait_until_ready(self) -> None:
         """Return once the worker has locked itself in; CannotJudge where it did not come to that."""

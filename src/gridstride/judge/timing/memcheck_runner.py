@@ -9,7 +9,7 @@ import sys
 
 from gridstride.device.choice import device
 from gridstride.judge.cases.data import generate
-from gridstride.judge.execution.buffers import Buffers
+from gridstride.judge.execution.buffers import Buffers, Placement
 from gridstride.judge.execution.runnable import build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
@@ -21,7 +21,7 @@ def main(words: list[str]) -> None:
     problem, gpu = find(name).problem, device("physical")
     runnable = build(problem, read_kernel(path), gpu)
     case = Case(problem.timed, "normal", int(seed))
-    buffers = Buffers(gpu, problem, problem.timed, generate(problem, case), guarded=False)
+    buffers = Buffers(gpu, problem, problem.timed, generate(problem, case), Placement(guarded=False))
     buffers.fill(0)
     runnable.run(case, buffers.arguments)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridstride.programs.calls.activity import CALLS, Activity, Call, Failures, Links
 from gridstride.programs.calls.copy_log import CopyLog
@@ -32,7 +32,7 @@ from gridstride.programs.calls.runtime_records import (
 )
 from gridstride.programs.calls.status import Status, fault_status
 from gridstride.programs.process.reports import Reports
-from gridstride.programs.timeline.calls import WAITED_FREE, TimelineCalls
+from gridstride.programs.timeline.calls import WAITED_FREE, CopyCall, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
 from gridstride.protocol import LaunchError, Shape
 from gridstride.virtual.findings.finding import KernelFault
@@ -49,23 +49,42 @@ OF_THE_HOST = (
 _SHAPES_KEPT = 4096
 NOTHING_SHARED = -1
 """For `shared` of the record: the program may ask the system for such memory by itself."""
-_NONE: Mapping[Call, int] = MappingProxyType({})
+
+
+class VendorLibraries(NamedTuple):
+    """NVIDIA's own libraries for what ours leave to them, where the toolkit has them."""
+
+    runtime: str | None = None
+    nvrtc: str | None = None
+    jit_link: str | None = None
+
+
+_NO_VENDORS = VendorLibraries()
+
+
+@dataclass(frozen=True, slots=True)
+class BoardOptions:
+    """What a program is to meet. `fails`: which call of each kind fails; `idle`: kernels are launched and do nothing;
+    `memory`: as MemoryCalls has it.
+    """
+
+    vendors: VendorLibraries = _NO_VENDORS
+    fails: Mapping[Call, int] = field(default_factory=dict)
+    idle: bool = False
+    devices: int = 1
+    memory: int | None = None
 
 
 class Board:
     """One virtual GPU behind the runtime of a program, or several that share its arena."""
 
-    def __init__(
-        self, device: VirtualGPU, reports: Reports, *, vendor_runtime: str | None, vendor_nvrtc: str | None = None,
-        vendor_jit_link: str | None = None,
-        fails: Mapping[Call, int] = _NONE, idle: bool = False, devices: int = 1, memory: int | None = None,
-    ) -> None:  # fmt: skip
-        """`memory`: as MemoryCalls has it; `idle`: kernels are launched and do nothing."""
-        self.device, self.reports, self._idle = device, reports, idle
+    def __init__(self, device: VirtualGPU, reports: Reports, options: BoardOptions) -> None:
+        fails, devices = options.fails, options.devices
+        self.device, self.reports, self._idle = device, reports, options.idle
         self.activity = Activity(links=Links(devices))
         self._failures = Failures(dict(fails), self.activity)
         self._peers, self.limits = Peers(devices), DeviceLimits(device)
-        self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, memory)
+        self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, options.memory)
         self._lock = threading.RLock()
         self._kept: list[Any] = []
         self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
@@ -91,7 +110,7 @@ class Board:
                                  (self._calls, TIMELINE_CALLBACKS), (self, LATE_CALLBACKS))
             for name, kind in table.items()
         ]  # fmt: skip
-        vendors = [path.encode() if path else None for path in (vendor_runtime, vendor_nvrtc, vendor_jit_link)]
+        vendors = [path.encode() if path else None for path in options.vendors]
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
         self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, 0, devices, reach,
                                   NOTHING_SHARED, *callbacks)  # fmt: skip
@@ -235,25 +254,24 @@ class Board:
             self.reports.set_fault(status)
         return Status.SUCCESS
 
-    def copy(
-        self, nbytes: int, kind: int, stream: int, pageable: int, waits: int, to: int, origin: int, to_device: int,
-        from_device: int,
-    ) -> int:  # fmt: skip
+    def copy(self, *words: int) -> int:
+        """`words`: the fields of CopyCall."""
+        call = CopyCall(*words)
+        nbytes, kind = call.nbytes, call.kind
         if self._failures.due("copy"):
             return Status.UNKNOWN
         if self._late is not None:
-            self._late.copied(stream)
+            self._late.copied(call.stream)
         self.activity.copied(nbytes, kind)
         if self._copies is not None:
-            self._copies.copied(nbytes, kind, origin)
-        direct = self._peers.are_enabled(from_device, to_device)
+            self._copies.copied(nbytes, kind, call.origin)
+        direct = self._peers.are_enabled(call.from_device, call.to_device)
         if kind == TO_PEER:
-            self.activity.copied_to_peer(nbytes, from_device, to_device, direct=direct)
-        if waits and kind not in (WITHIN, TO_PEER):
+            self.activity.copied_to_peer(nbytes, call.from_device, call.to_device, direct=direct)
+        if call.waits and kind not in (WITHIN, TO_PEER):
             self._host_waited()
         if self.modelled is not None:
-            self.modelled.copy(nbytes, kind, stream, pageable=bool(pageable), waits=bool(waits), to=to, origin=origin,
-                               link=(from_device, to_device), direct=direct)  # fmt: skip
+            self.modelled.copy(call, direct=direct)
         return Status.SUCCESS
 
     def waited(self, what: int, number: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import struct
 
-from gridstride.device.tensor_map import SWIZZLES, Plan, encoded
+from gridstride.device.tensor_map import SWIZZLES, encoded
 from gridstride.device.texture_checks import address_modes
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, Sampling, TensorMapLayout
 
 _IMAGE = struct.Struct("<Q11q")
 """`Image` of runtime.h."""
@@ -60,7 +60,7 @@ def write_tensor_map(order: int) -> None:
     )
     sizes, strides, box, steps = (rest[5 * n : 5 * n + rank] for n in range(4))
     low, high = (rest[20 + 3 * n : 20 + 3 * n + rank - 2] for n in range(2))
-    plan = Plan(
+    plan = TensorMapLayout(
         _TYPES[type_], sizes, strides[:-1], box[:2] if im2col else box, steps, SWIZZLES[swizzle],
         _INTERLEAVES[interleave], bool(nan), (low, high) if im2col else None,
     )  # fmt: skip

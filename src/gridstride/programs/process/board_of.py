@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from gridstride.programs.calls.board import NOTHING_SHARED, Board
+from gridstride.programs.calls.board import NOTHING_SHARED, Board, BoardOptions, VendorLibraries
 from gridstride.programs.process.reports import Reports
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -14,9 +14,9 @@ def board_of(order: dict[str, Any], runtime: ctypes.CDLL, reports: Reports) -> B
     """A device and the board that our libcudart calls from now on."""
     limits = {name: order[name] for name in ("memory", "time_limit") if name in order}
     device = VirtualGPU(order["chip"], sanitize=order["sanitize"], seed=order["seed"], **limits)
-    board = Board(device, reports, vendor_runtime=order["vendor_runtime"], vendor_nvrtc=order["vendor_nvrtc"],
-                  vendor_jit_link=order["vendor_jit_link"], fails=order["fails"], idle=order["idle"],
-                  devices=order["gpus"], memory=order["gpu_memory"])  # fmt: skip
+    vendors = VendorLibraries(order["vendor_runtime"], order["vendor_nvrtc"], order["vendor_jit_link"])
+    options = BoardOptions(vendors, order["fails"], order["idle"], order["gpus"], order["gpu_memory"])
+    board = Board(device, reports, options)
     board.record.shared = order.get("shared", NOTHING_SHARED)
     if order["tells_calls"]:
         board.tell_calls()

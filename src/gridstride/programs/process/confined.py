@@ -15,9 +15,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.compiler.cache import cache_root
 from gridstride.judge.finding_kinds import KINDS
 from gridstride.judge.sandbox import landlock, scratch
@@ -58,7 +58,7 @@ class Outcome:
     stopped: str = ""
 
 
-class ProgramRoom:
+class ProgramRoom(ClosedAtEnd):
     """A folder for one program: built once, run as often as wanted; gone when it is closed."""
 
     def __init__(self, *, chip: str, limits: Limits | None = None) -> None:
@@ -71,14 +71,6 @@ class ProgramRoom:
             (self._root / name).mkdir()
         self._server = ForkServer(str(self._root / "server"))
         self._built: Built | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End what runs, and remove the folder."""

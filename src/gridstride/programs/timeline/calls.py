@@ -41,6 +41,23 @@ Crossing = Mapping[tuple[int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
+class CopyCall:
+    """A copy as libcudart tells of it, in the order of the callback's words; an address is 0 where the bytes are not in
+    one piece. `kind` is a cudaMemcpyKind, the devices are those that the bytes go to and come from.
+    """
+
+    nbytes: int
+    kind: int
+    stream: int
+    pageable: int
+    waits: int
+    to: int
+    origin: int
+    to_device: int
+    from_device: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Part:
     """Bytes that a kernel touches: the first, the one behind the last, and how many of them, in whole sectors.
 
@@ -150,20 +167,19 @@ class TimelineCalls:
         return _Known(kernel_work(run, self.device.model), parts, run.counters)
 
     # -- the rest -----------------------------------------------------------------------------------------------------
-    def copy(
-        self, nbytes: int, kind: int, stream: int, *, pageable: bool, waits: bool, to: int, origin: int,
-        link: tuple[int, int] = (0, 0), direct: bool = True,
-    ) -> None:  # fmt: skip
-        """`link`: the GPUs that the bytes come from and go to; `direct`: one of these may use the other's memory."""
+    def copy(self, call: CopyCall, *, direct: bool = True) -> None:
+        """`direct`: one of the two GPUs may use the other's memory."""
+        nbytes, to, origin = call.nbytes, call.to, call.origin
         sides = [Touch(to, to + nbytes, True), Touch(origin, origin + nbytes, False)] if to and origin else []
         with self._lock:
-            if kind == TO_PEER:
+            if call.kind == TO_PEER:
                 self.timeline.copy_to_peer(
-                    nbytes, stream, origin=link[0], to=link[1], direct=direct, touches=sides
-                )  # fmt: skip
+                    nbytes, call.stream, origin=call.from_device, to=call.to_device, direct=direct, touches=sides
+                )
                 return
             self.timeline.copy(
-                nbytes, kind, stream, pageable=pageable, waits=waits, touches=sides, device=link[1]
+                nbytes, call.kind, call.stream, pageable=bool(call.pageable), waits=bool(call.waits), touches=sides,
+                device=call.to_device,
             )  # fmt: skip
 
     def add_stream(self, stream: int, flags: int, priority: int, device: int) -> None:

@@ -22,6 +22,7 @@ ARGUMENTS = (
 `table_width` are addresses: of tokens, positions, slots and sequences [rows] int64, tables [S, table_width] int32,
 embedding and norm as they are stored, fp32.
 """
+ADDED = 1  # to what is there: the residual stream; 0 for a product that is written
 PRODUCTS = ("q", "k", "v", "output", "gate", "up", "down")
 LAYER = (
     *(f"{product}_{part}" for product in PRODUCTS for part in ("weight", "scale", "bias")),
@@ -87,7 +88,7 @@ def _attention(e: Emitter, parts: _Parts, config: DecoderConfig, a: dict[str, An
     at_k, at_v = (e.at(a["qkv"], (offset, 4)) for offset in (query, query + key))
     e.call(parts.norm, rows, a["x"], a["normed"], config.width, layer["input_norm"], config.width)
     for name, to, size in (("q", a["qkv"], query), ("k", at_k, key), ("v", at_v, key)):
-        _product(e, parts, layer, name, rows, a["normed"], (to, stride), (size, config.width))
+        e.call(parts.linear, rows, a["normed"], to, stride, *_weights(layer, name), 0, size, config.width)
     if config.head_norm:
         for to, weight, count in ((a["qkv"], "q_norm", config.heads), (at_k, "k_norm", config.kv_heads)):
             with e.loop(rows) as row:
@@ -100,7 +101,9 @@ def _attention(e: Emitter, parts: _Parts, config: DecoderConfig, a: dict[str, An
         parts.attention, rows, a["qkv"], stride, a["positions"], a["sequences"], a["tables"], a["table_width"],
         layer["keys"], layer["values"], layer["window"], a["scores"], a["mixed"],
     )  # fmt: skip
-    _product(e, parts, layer, "output", rows, a["mixed"], (a["x"], config.width), (config.width, query), added=1)
+    e.call(
+        parts.linear, rows, a["mixed"], a["x"], config.width, *_weights(layer, "output"), ADDED, config.width, query
+    )  # fmt: skip
 
 
 def _mlp(e: Emitter, parts: _Parts, config: DecoderConfig, a: dict[str, Any], layer: dict[str, Any]) -> None:
@@ -108,14 +111,11 @@ def _mlp(e: Emitter, parts: _Parts, config: DecoderConfig, a: dict[str, Any], la
     rows, hidden = a["rows"], config.hidden
     e.call(parts.norm, rows, a["x"], a["normed"], config.width, layer["mlp_norm"], config.width)
     for name in ("gate", "up"):
-        _product(e, parts, layer, name, rows, a["normed"], (a[name], hidden), (hidden, config.width))
+        e.call(parts.linear, rows, a["normed"], a[name], hidden, *_weights(layer, name), 0, hidden, config.width)
     e.call(parts.gate, e.b.mul(rows, e.number(hidden)), a["gate"], a["up"])
-    _product(e, parts, layer, "down", rows, a["gate"], (a["x"], config.width), (config.width, hidden), added=1)
+    e.call(parts.linear, rows, a["gate"], a["x"], config.width, *_weights(layer, "down"), ADDED, config.width, hidden)
 
 
-def _product(
-    e: Emitter, parts: _Parts, layer: dict[str, Any], name: str, rows: Any, x: Any, y: tuple[Any, int],
-    size: tuple[int, int], *, added: int = 0,
-) -> None:  # fmt: skip
-    weight, scale, bias = (layer[f"{name}_{part}"] for part in ("weight", "scale", "bias"))
-    e.call(parts.linear, rows, x, *y, weight, scale, bias, added, *size)
+def _weights(layer: dict[str, Any], name: str) -> tuple[Any, Any, Any]:
+    """Addresses of a product's weight, scale and bias."""
+    return layer[f"{name}_weight"], layer[f"{name}_scale"], layer[f"{name}_bias"]

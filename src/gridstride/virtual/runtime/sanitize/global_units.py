@@ -8,6 +8,7 @@ threads of the process may make a race be missed but none be invented.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
@@ -51,6 +52,15 @@ Store = Callable[[str, Value, Value | None], None]
 """Entries of a plane; with a mask (i16) only some are written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """The shadow's planes at the units of an access; `noted` writes what is to follow the entries of a store."""
+
+    load: Load
+    store: Store
+    noted: Callable[[], None] = lambda: None
+
+
 def _run(m: IrModule, kind: str) -> None:
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 first", f"{RECORDS} entries")
     with m.function("void", f"gs_global_run_{kind}", *head) as (b, (warp, race, shadow, first, entries)):
@@ -68,7 +78,8 @@ def _run(m: IrModule, kind: str) -> None:
             b.call("void", f"llvm.masked.store.{suffix(RECORDS)}.p0", value, planes[name], i32(8), bits)
 
         units = b.splat(first, HALF) + vector_constant("i64", range(HALF))
-        _look(b, kind, (warp, race, shadow), units, entries, constant("i16", -1), load, store)
+        everywhere = constant("i16", -1)
+        _look(b, kind, (warp, race, shadow), units, entries, everywhere, Planes(load, store))
 
 
 def _apart(m: IrModule, kind: str) -> None:
@@ -97,7 +108,7 @@ def _apart(m: IrModule, kind: str) -> None:
                 with b.if_(crowd != 0):
                     b.call("i16", "gs_global_lanes_writes", warp, race, shadow, units, entries, last, crowd)
 
-        _look(b, kind, (warp, race, shadow), units, entries, mask, load, store, noted)
+        _look(b, kind, (warp, race, shadow), units, entries, mask, Planes(load, store, noted))
 
 
 def _stamps(b: Builder, records: Value) -> Value:
@@ -136,11 +147,12 @@ def _known(b: Builder, last: Value, entries: Value, mask: Value) -> None:
 
 
 def _look(
-    b: Builder, kind: str, where: tuple[Record, Record, Record], units: Value, entries: Value, mask: Value, load: Load,
-    store: Store, noted: Callable[[], None] = lambda: None,
+    b: Builder, kind: str, where: tuple[Record, Record, Record], units: Value, entries: Value, mask: Value,
+    planes: Planes,
 ) -> None:  # fmt: skip
-    """Compares an access with what is known of its units, and makes it known; `noted` writes what is to follow."""
+    """Compares an access with what is known of its units, and makes it known."""
     warp, race, shadow = where
+    load, store = planes.load, planes.store
     base, silent = b.splat(_earliest(b, shadow.base), HALF), b.alloca("i16")
     b.store(constant("i16", 0), silent)
 
@@ -181,7 +193,7 @@ def _look(
     quiet, kept = b.load("i16", silent), _stronger(b, last, entries)
     with b.if_(quiet == 0, likely=True):
         store("written", kept, None)
-        noted()
+        planes.noted()
         b.ret()
     store("written", kept, ~quiet)
 

@@ -1,0 +1,37 @@
+"""The limits of a device that a program asks for and sets."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridstride.programs.calls.limits import DeviceLimits
+from gridstride.programs.calls.status import Status
+from gridstride.virtual.gpu import VirtualGPU
+
+STACK, PRINTF, HEAP, DEPTH, PENDING, FETCH, PERSISTING = range(7)
+
+
+@pytest.fixture
+def limits() -> DeviceLimits:
+    return DeviceLimits(VirtualGPU(workers=1, memory=64 << 20))
+
+
+def asked(limits: DeviceLimits, which: int) -> int:
+    value = [0]
+    assert limits.limit(which, 0, value) == Status.SUCCESS
+    return value[0]
+
+
+def test_what_a_device_begins_with(limits: DeviceLimits) -> None:
+    begun = [asked(limits, which) for which in (STACK, PRINTF, HEAP, DEPTH, PENDING, FETCH, PERSISTING)]
+    assert begun == [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0]
+
+
+@pytest.mark.parametrize("which", range(7))
+def test_what_is_set_is_answered(limits: DeviceLimits, which: int) -> None:
+    assert limits.limit(which, 1, [1 << 20]) == Status.SUCCESS
+    assert asked(limits, which) == 1 << 20
+
+
+def test_a_limit_that_there_is_not(limits: DeviceLimits) -> None:
+    assert limits.limit(99, 0, [0]) == Status.UNSUPPORTED_LIMIT
