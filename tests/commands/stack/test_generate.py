@@ -25,10 +25,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(path: Path | str | None, capsys: pytest.CaptureFixture[str], **words: Any) -> str:
     given = {
         "prompt": "def add(", "n": 1, "stop": (), "echo": False, "stream": None, "device": "cpu", "dtype": "auto",
-        "quantization": None, "as_json": False, "max_tokens": 8, "temperature": 0.0,
+        "as_json": False, "max_tokens": 8, "temperature": 0.0,
     }  # fmt: skip
     given |= words
-    chosen = ModelChoice(None if path is None else str(path), given.pop("device"), given.pop("dtype"))
+    chosen = ModelChoice(
+        None if path is None else str(path), given.pop("device"), given.pop("dtype"), given.pop("quantization", None)
+    )
     texts = TextOptions(*(given.pop(name) for name in ("prompt", "n", "stop", "echo", "stream")))
     assert generate.run(chosen, texts, **given)
     return capsys.readouterr().out
