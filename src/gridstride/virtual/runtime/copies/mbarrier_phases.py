@@ -126,6 +126,7 @@ def _apply(m: IrModule) -> None:
         with b.if_(nothing):
             increment(b, b.record(b.call("ptr", "gs_owner", warp, pointer), BLOCK).field("epoch"))
             b.call("void", "gs_team_flip", warp, pointer)
+            b.call("void", "gs_phase_flip", warp, pointer)
         missing = b.select(nothing, expected, missing)
         phase = s.phase ^ b.resize(nothing, "i64")
         b.store(packed(State(expected, missing, coming, phase)), pointer)
@@ -138,13 +139,17 @@ def _arrive(m: IrModule) -> None:
             "ptr states", "i32 order")  # fmt: skip
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states, order = args
-        with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_order", warp)
+        orders = (order & BLOCK_ORDER) != 0
+        with b.if_(orders):
+            b.call("void", "gs_phase_share", warp)
         with b.lanes(mask) as lane:
             pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
             b.call("void", "gs_team_give", warp, pointer, NULL, (order & CLUSTER_ORDER) == 0)
+            b.call("void", "gs_phase_give", warp, pointer, ~orders)
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, pointer, *values), row(b, states, lane, 8))
+        with b.if_(orders):
+            b.call("void", "gs_phase_gave", warp)
 
 
 def _test(m: IrModule) -> None:
@@ -166,6 +171,7 @@ def _test(m: IrModule) -> None:
                 past = now != b.load("i64", row(b, phases, lane, 8))
                 with b.if_(past):
                     b.call("void", "gs_team_get", warp, pointer, order == 0)
+                    b.call("void", "gs_phase_get", warp, pointer, (order & BLOCK_ORDER) == 0)
                 bit = b.resize(past, "i32") << lane
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
@@ -191,7 +197,7 @@ def _test(m: IrModule) -> None:
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_order", warp)
+            b.call("void", "gs_phase_share", warp)
         b.ret(b.load("i32", over))
 
 

@@ -42,6 +42,7 @@ def _race_clocks(m: IrModule) -> None:
         race.pending = 0
         race.fenced_stamps = 0
         race.unset = 0
+        race.phase_count = 0
         warps = race.warps
         before = b.call("i32", "gs_stamps_take", race, warps + 1)
         first, number = before + 1, b.alloca("i32")
