@@ -123,8 +123,8 @@ def other_mask(lanes_: tuple[int, int], masks: tuple[int, int], called: int = 0)
     """Two lanes that execute one instruction with different masks, the first of which names both lanes."""
     call = f", called from line {called}," if called else ""
     return (
-        f"lane {lanes_[0]} executes this{call} with the mask {masks[0]:#010x}, which names lane {lanes_[1]}, and that one "
-        f"with {masks[1]:#010x}: all lanes that a mask names must give the same mask, or the hardware's result is "
+        f"lane {lanes_[0]} executes this{call} with the mask {masks[0]:#010x}, which names lane {lanes_[1]}, and that "
+        f"one with {masks[1]:#010x}: all lanes that a mask names must give the same mask, or the hardware's result is "
         "undefined and they need not wait for one another"
     )
 

@@ -1,5 +1,5 @@
-"""Member masks of the `.sync` instructions in the observed build: who is named must be here, with the same mask, and who
-is here must be named.
+"""Member masks of the `.sync` instructions in the observed build: who is named must be here, with the same mask, and
+who is here must be named.
 
 On hardware the lanes that a mask names wait for each other. A lane that left need not come; one that is elsewhere makes
 the others wait for ever, or the result is undefined. In functions with loops that wait for other threads the lanes of

@@ -24,7 +24,12 @@ from gridstride.virtual.abi.race_shadows import (
 )
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, suffix, vector_constant
 from gridstride.virtual.runtime.common import i32
-from gridstride.virtual.runtime.sanitize.global_lane_races import RACES, behind_fence, emit_lane_races, lanes_behind_fences
+from gridstride.virtual.runtime.sanitize.global_lane_races import (
+    RACES,
+    behind_fence,
+    emit_lane_races,
+    lanes_behind_fences,
+)
 
 HALF = LANES // 2
 RECORDS, STAMPS, _BITS = f"<{HALF} x i64>", f"<{HALF} x i32>", f"<{HALF} x i1>"

@@ -27,9 +27,8 @@ def emit_phase_orders(m: IrModule) -> None:
     _give(m)
     _flip(m)
     _get(m)
-    with m.function("void", "gs_phase_share", "warp* warp") as (b, (warp,)):
-        with b.if_(cluster_of(b, warp) != NULL):
-            b.call("void", "gs_race_order", warp)
+    with m.function("void", "gs_phase_share", "warp* warp") as (b, (warp,)), b.if_(cluster_of(b, warp) != NULL):
+        b.call("void", "gs_race_order", warp)
 
 
 def _slot(m: IrModule) -> None:

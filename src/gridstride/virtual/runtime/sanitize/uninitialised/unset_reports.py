@@ -45,7 +45,6 @@ def emit_reports(m: IrModule) -> None:
         masks = (b.resize(missing, "i64") << 32) | b.resize(mask, "i64")
         b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, i32(0), masks)
 
-
     _emit_masks(m)
 
 
