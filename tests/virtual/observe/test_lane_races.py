@@ -21,7 +21,6 @@ RACES = {
     "a fence": "x[t] = t;\n__threadfence();\ny[t] = x[t ^ 1];",
     "fences of several kinds": "x[t] = t;\n__threadfence();\n__threadfence_block();\ny[t] = x[t ^ 1];",
     "a fence ahead of a store": "int a = x[t ^ 1];\n__threadfence();\nx[t] = a;",
-    "a fence between volatile accesses": "v[t] = t;\n__threadfence();\ny[t] = v[t ^ 1];",
     "a fence behind a __syncwarp()": "__threadfence();\n__syncwarp();\nx[t] = t;\n__threadfence();\ny[t] = x[t ^ 1];",
     "lane 0 writes what all lanes have read": "int a = x[w];\nif (l == 0) x[w] = a + 1;\ny[t] = a;",
     "all lanes read what lane 31 has written": "if (l == 31) x[w] = t;\ny[t] = x[w];",

@@ -1,5 +1,5 @@
-"""Member masks of the `.sync` instructions in the observed build: who is named must be here, with the same mask, and
-who is here must be named.
+"""Member masks of the `.sync` instructions in the observed build: who is named must be here, and who is here must be
+named. That lanes give the mask that names them is looked at where they meet (gs_lanes_members).
 
 On hardware the lanes that a mask names wait for each other. A lane that left need not come; one that is elsewhere makes
 the others wait for ever, or the result is undefined. In functions with loops that wait for other threads the lanes of
@@ -34,8 +34,6 @@ def check_members(cx: Lowering, members: Value) -> None:
     with b.if_(b.compare("ne", wrong, constant("i32", 0))):
         site = constant("i32", cx.program.site(cx))
         b.call("void", "gs_report_members", cx.warp, site, wrong, absent, b.splat(members))
-    if members.wide:
-        b.call("void", "gs_report_masks", cx.warp, constant("i32", cx.program.site(cx)), active, members)
 
 
 def _may_be_apart(cx: Lowering) -> bool:

@@ -26,7 +26,6 @@ from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, cons
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.global_lane_races import (
     RACES,
-    behind_fence,
     emit_lane_races,
     lanes_behind_fences,
 )
@@ -161,7 +160,6 @@ def _look(
         # Two that are strong everywhere never race, and counters have many of them.
         both = records & entries & (STRONG << 5)
         weak = both == 0
-        weak |= b.splat(behind_fence(b, warp, b.extract(entries, 0)), HALF)  # of lanes volatile ones do
         if kind == "load" or read:
             checked = (records if kind == "load" else entries) & (CHECKED << 5)
             weak &= checked != (CHECKED << 5)

@@ -49,28 +49,12 @@ def emit_reports(m: IrModule) -> None:
 
 
 def _emit_masks(m: IrModule) -> None:
-    """Lanes that a mask names must give the same one. Of masks that differ each lane looks at those here that its own
-    names; tiles of a warp name one another's lanes nowhere.
-    """
-    head = ("warp* warp", "i32 site", "i32 active", f"{wide('i32')} members")
-    with m.function("void", "gs_report_masks", *head) as (b, (warp, site, active, members)):
-        left = b.alloca("i32")
-        b.store(active, left)
-        with b.loop() as done:
-            rest = b.load("i32", left)
-            b.break_if(rest == 0, done)
-            lane = _first_lane(b, rest)
-            mask = b.extract(members, lane)
-            alike = b.bitcast(members == b.splat(mask), "i32")
-            others = mask & active & ~alike
-            with b.if_(others != 0):
-                _return_if_reported(b, warp, site)
-                other = _first_lane(b, others)
-                masks = (b.resize(b.extract(members, other), "i64") << 32) | b.resize(mask, "i64")
-                kind, who = i32(FAULT["member_mask"]), other | OTHER_MASK
-                b.call("void", "gs_report", warp, kind, site, lane, site, who, masks)
-                b.ret()
-            b.store(rest & ~alike, left)
+    """Two lanes of which the first names the other, which gives another mask."""
+    head = ("warp* warp", "i32 site", "i32 lane", "i32 other", f"{wide('i32')} members")
+    with m.function("void", "gs_report_masks", *head, cold=True) as (b, (warp, site, lane, other, members)):
+        _return_if_reported(b, warp, site)
+        masks = (b.resize(b.extract(members, other), "i64") << 32) | b.resize(b.extract(members, lane), "i64")
+        b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, other | OTHER_MASK, masks)
 
 
 def _emit_meaningless(m: IrModule) -> None:
