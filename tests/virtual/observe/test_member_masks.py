@@ -39,7 +39,6 @@ GROUPS = {
     "a binary partition": "auto g = cg::binary_partition(cg::coalesced_threads(), t % 3 == 0); o[t] = g.size();",
     "lanes that came together": "if (t % 3) { auto g = cg::coalesced_threads(); o[t] = g.any(t & bits); }",
     "__activemask in two branches": "if (t % 3) __syncwarp(__activemask()); else __syncwarp(__activemask()); o[t] = 1;",
-    "lanes that have left": "if (t > 20) return; o[t] = __shfl_sync(~0u, t, 0);",
 }
 
 
