@@ -19,6 +19,9 @@ MAX_FINDINGS = 256
 SINGLE_LANE_WAIT = 0x40
 """Beside the lane of the other side in a finding: one of both warps had a single lane arrive or wait for it."""
 
+OTHER_MASK = 0x80
+"""Beside the lane of the other side in a finding of member masks: it names the lane, with another mask."""
+
 PAIR = Layout("pair", "key:i64 count:i64", align=16)
 """How many findings of one kind there were between two sites: kind << 56 | site << 28 | other site."""
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from gridstride.virtual.abi.hardware_limits import MOST_BLOCKS_IN_CLUSTER
 from gridstride.virtual.abi.layout import Layout
 
+PHASE_OBJECTS = 32
+"""Places for mbarriers in a block's shadow; with more, the others share one clock."""
+
 RACE = Layout(
     "race",
-    """clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
+    f"""clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
     where:ptr values:ptr size:i32 first:i32 pending:i32 released_at:i32 shadow:shadow* block:i64
-    acquired:i32[32] current:i32[32] unset:i32 storing:i32 storing_bytes:i32 fenced_stamps:i32""",
+    acquired:i32[32] current:i32[32] unset:i32 storing:i32 storing_bytes:i32 fenced_stamps:i32
+    phase_count:i32 phase_objects:i64[{PHASE_OBJECTS}] phase_clocks:i32[{2 * 32 * PHASE_OBJECTS}]""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
 `floor[w]`: how far it knows of every warp; `fenced[v]`: up to where warp v's writes are behind a proxy fence), then the
@@ -19,6 +23,9 @@ and `storing` the lanes that store `storing_bytes` each.
 For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that no fence
 is behind yet (`pending`) and of those that are not published for all that (`fenced_stamps`), each warp's `current`
 stamp, and when it last acquired what other blocks have published (`released_at`: for all).
+
+`phase_objects` are addresses of the block's `phase_count` mbarriers, `phase_clocks` two clocks for each: what arrivals
+gave, and what they had given when the last phase ended.
 
 A unit whose last write is before stamp `first` - 1 has not been written by this block; `unset` is 1 where a load met
 one."""

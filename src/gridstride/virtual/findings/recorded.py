@@ -173,8 +173,8 @@ def _race(note: _Note) -> _Words:
     elif same_warp:
         message = (
             f"{did} of the same warp {_did(there)} in line {line} with nothing between that orders the lanes' "
-            "accesses: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile, votes, shuffles "
-            "and matrix instructions do not change that"
+            "accesses: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile, fences, votes, "
+            "shuffles and matrix instructions do not change that"
         )
     elif (passed := _place(note.variant, int(record["passed"]) - 1)) is not None:
         message = (

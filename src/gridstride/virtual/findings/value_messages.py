@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gridstride.virtual.abi.finding_records import OTHER_MASK
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.findings.elements import array_at, variable_at
 
@@ -27,7 +28,10 @@ def of_value(
     if kind == "inactive_lane":
         return inactive_lane(int(record["other_lane"]), used), None
     if kind == "member_mask":
-        called = here.called if here is not None else 0
+        called, other = here.called if here is not None else 0, int(record["other_lane"])
+        if other & OTHER_MASK:
+            masks = address & 0xFFFFFFFF, address >> 32
+            return other_mask((int(record["lane"]), other ^ OTHER_MASK), masks, called), None
         return member_mask(int(record["lane"]), address & 0xFFFFFFFF, address >> 32, called), None
     space = _space(record, there)
     return uninitialised(of, here, space, address, packed, used), None if space == REGISTER else address
@@ -112,6 +116,16 @@ def member_mask(lane: int, mask: int, missing: int, called: int = 0) -> str:
         f"the mask {mask:#010x} names lanes {lanes(missing)}, which do not come here{call.rstrip(',')}: the hardware "
         f"may wait for them for ever, or give any value; bring all of them here (move {it} out of the `if`), or name "
         "only those that come, with __ballot_sync taken before the branch"
+    )
+
+
+def other_mask(lanes_: tuple[int, int], masks: tuple[int, int], called: int = 0) -> str:
+    """Two lanes that execute one instruction with different masks, the first of which names both lanes."""
+    call = f", called from line {called}," if called else ""
+    return (
+        f"lane {lanes_[0]} executes this{call} with the mask {masks[0]:#010x}, which names lane {lanes_[1]}, and that "
+        f"one with {masks[1]:#010x}: all lanes that a mask names must give the same mask, or the hardware's result is "
+        "undefined and they need not wait for one another"
     )
 
 

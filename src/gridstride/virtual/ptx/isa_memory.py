@@ -94,10 +94,10 @@ red           | memory     | forms    | async:sm_90 | -      | uniform       | u
     async [relaxed] [cluster] mbarrier::complete_tx::bytes [shared::cluster] min/max WORD : [] T []
     async [relaxed] [cluster] mbarrier::complete_tx::bytes [shared::cluster] add u32/s32/u64 : [] T []
     async [relaxed] [cluster] mbarrier::complete_tx::bytes [shared::cluster] LOGIC b32 : [] T []
-membar        | other      | forms    | -           | -      | uniform       | nothing  | meets polls | -
+membar        | other      | forms    | -           | -      | uniform       | nothing  | polls | -
     cta/gl/sys :
     proxy alias :
-fence         | other      | forms    | -           | -      | uniform       | nothing  | meets polls | -
+fence         | other      | forms    | -           | -      | uniform       | nothing  | polls | -
     [sc/acq_rel/acquire/release] SCOPE :
     proxy alias/async/async.global/async.shared::cta/async.shared::cluster :
     proxy async global/shared::cta/shared::cluster :

@@ -37,7 +37,8 @@ def join_members(cx: Lowering, members: Value) -> None:
     if members.name == "-1":
         b.call("void", f"gs_lanes_{'gather' if gather else 'sync'}", cx.warp)
     elif members.wide:
-        b.call("void", "gs_lanes_members", cx.warp, cx.active(), members, constant("i1", gather))
+        site = constant("i32", cx.program.site(cx))
+        b.call("void", "gs_lanes_members", cx.warp, site, cx.active(), members, constant("i1", gather))
     else:
         b.call("void", "gs_lanes_join", cx.warp, members, constant("i1", gather))
 

@@ -1,4 +1,5 @@
-"""Member masks of the `.sync` instructions in the observed build: who is named must be here, who is here must be named.
+"""Member masks of the `.sync` instructions in the observed build: who is named must be here, and who is here must be
+named. That lanes give the mask that names them is looked at where they meet (gs_lanes_members).
 
 On hardware the lanes that a mask names wait for each other. A lane that left need not come; one that is elsewhere makes
 the others wait for ever, or the result is undefined. In functions with loops that wait for other threads the lanes of

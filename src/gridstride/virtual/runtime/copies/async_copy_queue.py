@@ -127,6 +127,7 @@ def _land_entry(m: IrModule) -> None:
                 _tell(b, warp, entry, reduces, (site, lane), (target, source, b.intrinsic("umax", size, bytes_)))
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
+                b.call("void", "gs_phase_give", warp, b.pointer(barrier), constant("i1", False))
                 b.call("void", "gs_race_meet", warp)
                 known = b.select(copies, entry.field("known"), NULL)
                 b.call("void", "gs_team_give", warp, b.pointer(barrier), known, constant("i1", False))

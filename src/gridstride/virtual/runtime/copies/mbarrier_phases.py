@@ -126,6 +126,7 @@ def _apply(m: IrModule) -> None:
         with b.if_(nothing):
             increment(b, b.record(b.call("ptr", "gs_owner", warp, pointer), BLOCK).field("epoch"))
             b.call("void", "gs_team_flip", warp, pointer)
+            b.call("void", "gs_phase_flip", warp, pointer)
         missing = b.select(nothing, expected, missing)
         phase = s.phase ^ b.resize(nothing, "i64")
         b.store(packed(State(expected, missing, coming, phase)), pointer)
@@ -138,13 +139,21 @@ def _arrive(m: IrModule) -> None:
             "ptr states", "i32 order")  # fmt: skip
     with m.function("void", "gs_mbarrier_arrive", *head) as (b, args):
         warp, site, mask, where, space, *columns, states, order = args
-        with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_order", warp)
+        orders = (order & BLOCK_ORDER) != 0
+        with b.if_(orders):
+            b.call("void", "gs_phase_share", warp)
+        last = b.alloca("ptr")
+        b.store(NULL, last)
         with b.lanes(mask) as lane:
             pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
             b.call("void", "gs_team_give", warp, pointer, NULL, (order & CLUSTER_ORDER) == 0)
+            with b.if_(b.load("ptr", last) != pointer):  # the lanes of a warp give the same
+                b.call("void", "gs_phase_give", warp, pointer, ~orders)
+                b.store(pointer, last)
             values = [b.load("i64", row(b, c, lane, 8)) for c in columns]
             b.store(b.call("i64", "gs_mbarrier_apply", warp, site, lane, pointer, *values), row(b, states, lane, 8))
+        with b.if_(orders):
+            b.call("void", "gs_phase_gave", warp)
 
 
 def _test(m: IrModule) -> None:
@@ -155,17 +164,21 @@ def _test(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags",
             "i32 order")  # fmt: skip
     with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags, order)):
-        over, left, landed = b.alloca("i32"), b.alloca("i32"), b.alloca("i32")
+        over, left, landed, last = (*(b.alloca("i32") for _ in range(3)), b.alloca("ptr"))
         _give_up(b, warp, flags)
         b.store(flags & (MAY_WAIT | MAY_YIELD), left)
         with b.loop() as done:
             b.store(i32(0), over)
+            b.store(NULL, last)
             with b.lanes(mask) as lane:
                 pointer = b.call("ptr", "gs_mbarrier_place", warp, site, lane, where, space, i32(0))
                 now = b.load("i64", pointer) >> 63
                 past = now != b.load("i64", row(b, phases, lane, 8))
                 with b.if_(past):
                     b.call("void", "gs_team_get", warp, pointer, order == 0)
+                    with b.if_(b.load("ptr", last) != pointer):
+                        b.call("void", "gs_phase_get", warp, pointer, (order & BLOCK_ORDER) == 0)
+                        b.store(pointer, last)
                 bit = b.resize(past, "i32") << lane
                 b.store(b.load("i32", over) | bit, over)
             some = b.load("i32", over) != 0
@@ -191,7 +204,7 @@ def _test(m: IrModule) -> None:
                 warp.polled_site = site
                 _wait(b, warp, site, mask, allowed, left)
         with b.if_((order & BLOCK_ORDER) != 0):
-            b.call("void", "gs_race_order", warp)
+            b.call("void", "gs_phase_share", warp)
         b.ret(b.load("i32", over))
 
 

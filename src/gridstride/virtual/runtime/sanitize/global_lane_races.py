@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.race_shadows import EPOCH_BIT, MOST_EPOCHS, SITE_BIT
+from gridstride.virtual.abi.race_shadows import EPOCH_BIT, MOST_EPOCHS, SEVERAL_BIT, SITE_BIT
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
-from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
+from gridstride.virtual.runtime.sanitize.clocks import entry, event_of, row_of
 
 HALF = LANES // 2
 RECORDS = f"<{HALF} x i64>"
@@ -40,6 +40,7 @@ def _meet(m: IrModule) -> None:
             warp.lane_epoch = epoch + 1
             b.ret()
         warp.lane_epoch = 1
+        warp.fenced_epoch = 0
         race = warp.block.race
         with b.if_(race != NULL):
             own = warp.warp
@@ -47,6 +48,41 @@ def _meet(m: IrModule) -> None:
             b.store(stamp, entry(b, row_of(b, race, own), own))
             b.store(stamp, entry(b, race.field("current"), own))
             b.call("void", "gs_stamp_enter", race, stamp, own)
+
+
+def note_fence(b: Builder, warp: Record) -> None:
+    """A fence gives a warp another stamp and does not bring its lanes together: what they did before it counts on."""
+    epoch = warp.lane_epoch
+    with b.if_(epoch != warp.fenced_epoch):
+        warp.fenced_epoch = epoch
+        warp.fenced_since = b.load("i32", entry(b, warp.block.race.field("current"), warp.warp))
+
+
+def behind_fence(b: Builder, warp: Record, entry_: Value) -> Value:
+    """An i1: the access is held against other lanes' ones, and comes behind a fence since the lanes met."""
+    epoch = (b.resize(entry_, "i32") >> EPOCH_BIT) & MOST_EPOCHS
+    return (epoch != 0) & (epoch == warp.fenced_epoch)
+
+
+def lanes_behind_fences(
+    b: Builder, warp: Record, race: Record, shadow: Record, stamp: Value, sides: tuple[Value, Value]
+) -> Value:
+    """The i1s of the entries, of records with this stamp, that other lanes of this warp made since they last met, with
+    fences between.
+    """
+    entries, records = sides
+    number = b.alloca("i32")
+    b.store(i32(0), number)
+    index = stamp - shadow.base
+    since = (stamp >= warp.fenced_since) & (index < shadow.event_limit)
+    with b.if_(since & behind_fence(b, warp, b.extract(entries, 0))):
+        who = event_of(b, shadow, index).who
+        with b.if_(who == ((race.block << 5) | b.resize(warp.warp, "i64"))):
+            step, epochs = records ^ entries, i64(MOST_EPOCHS << EPOCH_BIT)
+            others = (step & _LANE) | (records & (1 << SEVERAL_BIT))
+            apart = ((step & b.splat(epochs, HALF)) == 0) & (others != 0)
+            b.store(b.resize(b.bitcast(apart, "i16"), "i32"), number)
+    return b.load("i32", number)
 
 
 def _lanes(m: IrModule, name: str) -> None:

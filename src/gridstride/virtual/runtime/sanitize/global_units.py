@@ -25,7 +25,11 @@ from gridstride.virtual.abi.race_shadows import (
 )
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant, suffix, vector_constant
 from gridstride.virtual.runtime.common import i32
-from gridstride.virtual.runtime.sanitize.global_lane_races import RACES, emit_lane_races
+from gridstride.virtual.runtime.sanitize.global_lane_races import (
+    RACES,
+    emit_lane_races,
+    lanes_behind_fences,
+)
 
 HALF = LANES // 2
 RECORDS, STAMPS, _BITS = f"<{HALF} x i64>", f"<{HALF} x i32>", f"<{HALF} x i1>"
@@ -303,6 +307,12 @@ def _meet(m: IrModule, against: str) -> None:
             alike = stamps == b.splat(b.extract(stamps, lane), HALF)
             group = b.resize(b.bitcast(alike, "i16"), "i32") & now
             b.store(now ^ group, left)
+            stamp = b.extract(stamps, lane)
+            apart = group & lanes_behind_fences(b, warp, race, shadow, stamp, (entries, records))
+            with b.if_(apart != 0):
+                where = warp, race, shadow, units, entries, records, b.resize(apart, "i16")
+                same = b.call("i16", f"gs_global_lanes_{against}", *where)
+                b.store(b.load("i32", silent) | b.resize(same, "i32"), silent)
             needed = b.call("i32", "gs_stamp_order", race, own, b.extract(records, lane), read)
             with b.if_(needed != 0), b.lanes(group) as one:
                 _conflict(b, kind, (warp, race, shadow), needed, one, (units, entries, records), silent)

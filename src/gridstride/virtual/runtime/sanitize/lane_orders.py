@@ -17,15 +17,18 @@ VECTOR = wide("i32")
 
 
 def emit_lane_orders(m: IrModule) -> None:
-    """gs_lanes_publish: a warp releases, and knows, what all of its lanes do. gs_lanes_release and gs_lanes_wait: the
-    lanes of a mask arrive at an mbarrier, or wait at one.
+    """gs_lanes_publish: a warp releases, and knows, what all of its lanes do; gs_lanes_fenced: it releases that alone.
+    gs_lanes_release and gs_lanes_wait: the lanes of a mask arrive at an mbarrier, or wait at one.
     """
-    with m.function("void", "gs_lanes_publish", "warp* warp") as (b, (warp,)):
-        lanes = block_lanes(b, warp)
-        pointer = _epoch(b, lanes, warp)
-        now = b.load("i32", pointer)
-        release_all(b, lanes, warp, now)
-        b.store(now + 1, pointer)
+    for name in ("publish", "fenced"):
+        with m.function("void", f"gs_lanes_{name}", "warp* warp") as (b, (warp,)):
+            lanes = block_lanes(b, warp)
+            pointer = _epoch(b, lanes, warp)
+            now = b.load("i32", pointer)
+            b.store(b.splat(now), _released(b, lanes, warp.warp), align=4)
+            if name == "publish":
+                b.store(i32(-1), _knowing(b, lanes, warp))
+            b.store(now + 1, pointer)
     for name in ("release", "wait"):
         with m.function("void", f"gs_lanes_{name}", "warp* warp", "i32 mask") as (b, (warp, mask)):
             with b.if_((warp.live & ~mask) == 0):

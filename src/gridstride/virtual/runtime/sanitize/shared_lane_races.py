@@ -83,7 +83,8 @@ def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value
 
 def _join(m: IrModule) -> None:
     """gs_lanes_join: the lanes of a mask meet, or with `gather` where it names all of them gather. gs_lanes_members:
-    those of each mask that active lanes name; who is named counts, here or not, as the hardware waits for all.
+    those of each mask that active lanes name; who is named counts, here or not, as the hardware waits for all, and must
+    give the same mask if it is here.
     """
     vector = wide("i32")
     with m.function("void", "gs_lanes_join", "warp* warp", "i32 mask", "i1 gather") as (b, (warp, mask, gather)):
@@ -109,11 +110,13 @@ def _join(m: IrModule) -> None:
         with b.lanes(mask) as lane:
             b.store(b.load(vector, joined), _row(b, lanes, warp, lane), align=4)
         b.store(now + 1, pointer)
-    with m.function("void", "gs_lanes_members", "warp* warp", "i32 active", f"{vector} members", "i1 gather") as (
+    with m.function(
+        "void", "gs_lanes_members", "warp* warp", "i32 site", "i32 active", f"{vector} members", "i1 gather"
+    ) as (
         b,
         args,
     ):
-        warp, active, members, gather = args
+        warp, site, active, members, gather = args
         left = b.alloca("i32")
         b.store(active, left)
         with b.loop() as done:
@@ -121,6 +124,10 @@ def _join(m: IrModule) -> None:
             b.break_if(rest == 0, done)
             lane = b.call("i32", "llvm.cttz.i32", rest, constant("i1", False))
             mask = b.extract(members, lane)
+            others = mask & active & ~b.bitcast(members == b.splat(mask), "i32")
+            with b.if_(others != 0):
+                other = b.call("i32", "llvm.cttz.i32", others, constant("i1", True))
+                b.call("void", "gs_report_masks", warp, site, lane, other, members)
             b.call("void", "gs_lanes_join", warp, mask, gather)
             b.store(rest & ~(mask | (i32(1) << lane)), left)
 

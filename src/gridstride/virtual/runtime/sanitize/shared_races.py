@@ -16,6 +16,7 @@ from gridstride.virtual.abi.race_shadows import PLANES, RACE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, vector_constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.clocks import entry, row_of
+from gridstride.virtual.runtime.sanitize.global_lane_races import note_fence
 
 HALF = LANES // 2
 
@@ -41,6 +42,7 @@ def _race_clocks(m: IrModule) -> None:
         race.pending = 0
         race.fenced_stamps = 0
         race.unset = 0
+        race.phase_count = 0
         warps = race.warps
         before = b.call("i32", "gs_stamps_take", race, warps + 1)
         first, number = before + 1, b.alloca("i32")
@@ -99,10 +101,13 @@ def _race_meet(m: IrModule) -> None:
     for name in names:
         device, acquires = name == "gs_race_fence", name in ("gs_race_meet", "gs_race_order")
         with m.function("void", name, "warp* warp") as (b, (warp,)):
+            fence = not acquires
             if name != "gs_race_order":
-                b.call("void", "gs_lanes_publish", warp)
+                b.call("void", f"gs_lanes_{'fenced' if fence else 'publish'}", warp)
             race = warp.block.race
             with b.if_(race != NULL):
+                if fence:
+                    note_fence(b, warp)
                 own = warp.warp
                 row, released = row_of(b, race, own), race.field("released")
                 type_ = wide("i32")

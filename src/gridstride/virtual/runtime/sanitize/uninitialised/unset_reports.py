@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import OTHER_MASK
 from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.abi.value_origins import MEANINGLESS, NO_SECOND_SITE, REGISTER, SHARED, SHUFFLED, STORED
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
@@ -11,7 +12,9 @@ from gridstride.virtual.runtime.sanitize.shared_races import plane_of
 
 
 def emit_reports(m: IrModule) -> None:
-    """gs_report_uninitialised (`space` is where the addresses of the lanes are), _meaningless and _members."""
+    """gs_report_uninitialised (`space` is where the addresses of the lanes are), _meaningless, _members and
+    _masks.
+    """
     head = ("warp* warp", "i32 site", "i32 lanes", "i32 space", f"{wide('i64')} address")
     with m.function("void", "gs_report_uninitialised", *head, cold=True) as (b, (warp, site, lanes, space, address)):
         with b.if_(lanes == 0):
@@ -41,6 +44,17 @@ def emit_reports(m: IrModule) -> None:
         missing = mask & absent
         masks = (b.resize(missing, "i64") << 32) | b.resize(mask, "i64")
         b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, i32(0), masks)
+
+    _emit_masks(m)
+
+
+def _emit_masks(m: IrModule) -> None:
+    """Two lanes of which the first names the other, which gives another mask."""
+    head = ("warp* warp", "i32 site", "i32 lane", "i32 other", f"{wide('i32')} members")
+    with m.function("void", "gs_report_masks", *head, cold=True) as (b, (warp, site, lane, other, members)):
+        _return_if_reported(b, warp, site)
+        masks = (b.resize(b.extract(members, other), "i64") << 32) | b.resize(b.extract(members, lane), "i64")
+        b.call("void", "gs_report", warp, i32(FAULT["member_mask"]), site, lane, site, other | OTHER_MASK, masks)
 
 
 def _emit_meaningless(m: IrModule) -> None:
