@@ -13,7 +13,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
-    *"plain one_message protocol compiler virtual device extension testing judge kernels ops programs".split(),
+    *"plain one_message protocol compiler virtual device extension testing judge kernels ops gallery programs".split(),
     *"frameworks export profile models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
