@@ -251,6 +251,25 @@ def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> N
     assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2
 
 
+def test_four_steps_of_heat_share_their_loads_and_end_shared_reads() -> None:
+    rungs = counts("heat")
+    cone, tile, column, walking = (rungs[name] for name in sorted(rungs))
+    assert tile["global_requests"] < cone["global_requests"] / 10
+    assert tile["instructions"] < cone["instructions"] / 3
+    assert column["shared_wavefronts"] == column["barriers"] == 0
+    assert walking["global_sectors"] < column["global_sectors"]
+    assert walking["global_requests"] < column["global_requests"] / 4
+
+
+def test_life_by_words_counts_a_row_once_and_asks_for_four_words_at_a_time() -> None:
+    rungs = counts("life")
+    bits, sliced, column, vectors = (rungs[name] for name in sorted(rungs))
+    assert sliced["instructions"] < bits["instructions"] / 30
+    assert column["global_requests"] < sliced["global_requests"] / 2
+    assert column["instructions"] < sliced["instructions"]
+    assert vectors["global_requests"] < column["global_requests"] / 4
+
+
 def test_look_back_reads_once_what_two_phases_read_twice() -> None:
     # Blocks one after another, or how often a tile looks at those before it hangs on how fast these come.
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan", workers=1).items()}

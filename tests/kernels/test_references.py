@@ -189,6 +189,30 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 5), (3, 3), (7, 6)])
+def test_heat_moves_four_times_inside_the_edge(shape: tuple[int, int]) -> None:
+    u, r = DRAW.standard_normal(shape), 0.2
+    cells = u.tolist()
+    for _ in range(4):
+        before = [row[:] for row in cells]
+        for i, j in itertools.product(range(1, shape[0] - 1), range(1, shape[1] - 1)):
+            around = before[i - 1][j] + before[i + 1][j] + before[i][j - 1] + before[i][j + 1]
+            cells[i][j] = before[i][j] + r * (around - 4 * before[i][j])
+    np.testing.assert_allclose(reference("heat", u=u, r=r)["v"], cells)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (6, 3)])
+def test_life_lives_by_its_neighbours(shape: tuple[int, int]) -> None:
+    now = DRAW.integers(0, 1 << 32, shape) & DRAW.integers(0, 1 << 32, shape)
+    alive = {(r, 32 * w + b) for r, w, b in np.ndindex(*shape, 32) if now[r, w] >> b & 1}
+    after = reference("life", now=now)["next"]
+    for r, w, b in np.ndindex(*shape, 32):
+        column = 32 * w + b
+        near = itertools.product((r - 1, r, r + 1), (column - 1, column, column + 1))
+        around = sum(cell in alive and cell != (r, column) for cell in near)
+        assert after[r, w] >> b & 1 == (around == 3 or (around == 2 and (r, column) in alive))
+
+
 def gelu(x: float) -> float:
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 

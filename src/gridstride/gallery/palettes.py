@@ -42,3 +42,5 @@ EMBERS: Pixels = palette("#05040f", "#3b0f54", "#9b2257", "#e2572b", "#f9b233", 
 """Dark to bright, for what is 0 or more."""
 BALANCE: Pixels = palette("#0b3c6f", "#3f8fc4", "#cfe3ee", "#f7f4ef", "#f3cdb4", "#d4603f", "#7c1222")
 """Blue through white to red, for what has both signs."""
+INK: Pixels = palette("#f6f1e5", "#1b3a4b")
+"""For what is either there or not."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from gridstride.gallery.palettes import RINGS
+from gridstride.gallery.palettes import BALANCE, INK, RINGS
 from gridstride.gallery.scene import Scene
+from gridstride.gallery.scenes.heat import Heat
+from gridstride.gallery.scenes.life import Life
 from gridstride.gallery.scenes.mandelbrot import Mandelbrot
 
 SCENES: dict[str, Scene] = {
@@ -16,5 +18,25 @@ SCENES: dict[str, Scene] = {
         steps=400,
         palette=RINGS,
         start=Mandelbrot,
+    ),
+    "heat": Scene(
+        title="heat that spreads from warm and cold bodies in a plate whose edge is held at 0",
+        step="four explicit steps of the heat equation",
+        kernel="kernels/heat/rungs/04_walking_rows.cu",
+        size=(360, 240),
+        least=(8, 8),
+        steps=300,
+        palette=BALANCE,
+        start=Heat,
+    ),
+    "life": Scene(
+        title="Conway's Game of Life from the R-pentomino, in a field with dead edges",
+        step="one generation",
+        kernel="kernels/life/rungs/04_vector_rows.cu",
+        size=(480, 320),
+        least=(64, 64),
+        steps=1103,
+        palette=INK,
+        start=Life,
     ),
 }
