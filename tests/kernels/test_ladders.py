@@ -270,6 +270,31 @@ def test_life_by_words_counts_a_row_once_and_asks_for_four_words_at_a_time() -> 
     assert vectors["global_requests"] < column["global_requests"] / 4
 
 
+def test_bodies_in_shared_memory_serve_all_pairs_of_a_tile() -> None:
+    rungs = counts("nbody")
+    naive, root, tile, registers = (rungs[name] for name in sorted(rungs))
+    assert root["global_sectors"] < naive["global_sectors"] / 3
+    assert tile["global_requests"] < root["global_requests"] / 30
+    assert registers["shared_wavefronts"] == pytest.approx(tile["shared_wavefronts"] / 4, rel=0.1)
+    assert registers["instructions"] < tile["instructions"]
+
+
+def test_a_lattice_of_constants_issues_less_and_four_cells_ask_less_often() -> None:
+    rungs = counts("lattice_boltzmann")
+    naive, unrolled, four = (rungs[name] for name in sorted(rungs))
+    assert unrolled["instructions"] < 0.75 * naive["instructions"]
+    assert four["global_requests"] < unrolled["global_requests"] / 3
+    assert four["global_sectors"] < unrolled["global_sectors"]
+
+
+def test_options_need_no_doubles_and_two_error_functions() -> None:
+    rungs = counts("black_scholes")
+    double, single, tails, vectors = (rungs[name] for name in sorted(rungs))
+    assert single["instructions"] < double["instructions"] / 2
+    assert tails["instructions"] < 0.75 * single["instructions"]
+    assert 4 * vectors["global_requests"] == tails["global_requests"]
+
+
 def test_look_back_reads_once_what_two_phases_read_twice() -> None:
     # Blocks one after another, or how often a tile looks at those before it hangs on how fast these come.
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan", workers=1).items()}

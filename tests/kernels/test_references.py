@@ -213,6 +213,58 @@ def test_life_lives_by_its_neighbours(shape: tuple[int, int]) -> None:
         assert after[r, w] >> b & 1 == (around == 3 or (around == 2 and (r, column) in alive))
 
 
+def test_nbody_adds_up_the_pull_of_each_body() -> None:
+    bodies, softening = DRAW.standard_normal((6, 4)), 0.3
+    got = reference("nbody", bodies=bodies, softening=softening)["accelerations"]
+    for i, axis in itertools.product(range(6), range(3)):
+        total = 0.0
+        for x, y, z, mass in bodies.tolist():
+            square = sum((p - q) ** 2 for p, q in zip((x, y, z), bodies[i, :3].tolist(), strict=True))
+            total += mass * ((x, y, z)[axis] - bodies[i, axis]) / math.sqrt(square + softening) ** 3
+        assert got[i, axis] == pytest.approx(total)
+
+
+def test_lattice_boltzmann_streams_and_then_collides() -> None:
+    """Pushed from where populations are, where the reference takes them in; all kinds of cells."""
+    height, width, omega, speed, force = 4, 5, 1.1, 0.04, 0.002
+    c = [(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]
+    w = [4 / 9] + 4 * [1 / 9] + 4 * [1 / 36]
+    f, kinds = DRAW.uniform(0.5, 1.5, (9, height, width)), DRAW.integers(0, 4, (height, width))
+    g = np.full(f.shape, np.nan)
+    for y, x, i in np.ndindex(height, width, 9):
+        down, across = (y + c[i][1]) % height, (x + c[i][0]) % width
+        if kinds[y, x] in (0, 3):
+            g[i, down, across] = f[i, y, x]
+        else:  # what moved against i ran into the wall, and comes back from it with i
+            against = c.index((-c[i][0], -c[i][1]))
+            g[i, down, across] = f[against, down, across] + 6 * w[i] * c[i][0] * speed * (kinds[y, x] == 2)
+    after = reference("lattice_boltzmann", f=f, kinds=kinds, omega=omega, speed=speed, force=force)["after"]
+    for y, x, i in np.ndindex(height, width, 9):
+        came, kind = g[:, y, x], kinds[y, x]
+        rho = sum(came) if kind == 0 else 1.0
+        ux = sum(p * cx for p, (cx, _) in zip(came, c, strict=True)) / rho if kind == 0 else speed * (kind == 3)
+        uy = sum(p * cy for p, (_, cy) in zip(came, c, strict=True)) / rho if kind == 0 else 0.0
+        cu = c[i][0] * ux + c[i][1] * uy
+        e = w[i] * rho * (1 + 3 * cu + 9 / 2 * cu**2 - 3 / 2 * (ux**2 + uy**2))
+        expected = came[i] + omega * (e - came[i]) + 3 * w[i] * c[i][0] * force if kind == 0 else e
+        assert after[i, y, x] == pytest.approx(expected)
+
+
+def test_black_scholes_is_the_mean_of_what_is_paid_over_the_distribution_of_the_end() -> None:
+    spot, strike, years, rate, volatility = 42.0, 45.0, 1.5, 0.03, 0.25
+    step, call, put = 1e-3, 0.0, 0.0
+    for k in range(-9000, 9000):
+        z = (k + 0.5) * step
+        end = spot * math.exp((rate - volatility**2 / 2) * years + volatility * math.sqrt(years) * z)
+        weight = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * step * math.exp(-rate * years)
+        call += weight * max(end - strike, 0.0)
+        put += weight * max(strike - end, 0.0)
+    one = {"spot": np.array([spot]), "strike": np.array([strike]), "years": np.array([years])}
+    got = reference("black_scholes", **one, rate=rate, volatility=volatility)
+    assert got["call"][0] == pytest.approx(call, rel=1e-6)
+    assert got["put"][0] == pytest.approx(put, rel=1e-6)
+
+
 def gelu(x: float) -> float:
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 

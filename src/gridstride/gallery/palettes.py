@@ -44,3 +44,6 @@ BALANCE: Pixels = palette("#0b3c6f", "#3f8fc4", "#cfe3ee", "#f7f4ef", "#f3cdb4",
 """Blue through white to red, for what has both signs."""
 INK: Pixels = palette("#f6f1e5", "#1b3a4b")
 """For what is either there or not."""
+EDDIES = BALANCE.copy()
+EDDIES[-1] = palette("#23232b", "#23232b")[0]
+"""The same with a dark colour for bodies in the flow, as the last."""

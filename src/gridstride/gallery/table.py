@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gridstride.gallery.palettes import BALANCE, INK, RINGS
+from gridstride.gallery.palettes import BALANCE, EDDIES, EMBERS, INK, RINGS
 from gridstride.gallery.scene import Scene
 from gridstride.gallery.scenes.heat import Heat
 from gridstride.gallery.scenes.life import Life
 from gridstride.gallery.scenes.mandelbrot import Mandelbrot
+from gridstride.gallery.scenes.nbody import NBody
+from gridstride.gallery.scenes.wake import Wake
 
 SCENES: dict[str, Scene] = {
     "mandelbrot": Scene(
@@ -38,5 +40,25 @@ SCENES: dict[str, Scene] = {
         steps=1103,
         palette=INK,
         start=Life,
+    ),
+    "galaxies": Scene(
+        title="two discs of stars, each around a heavy body, that meet",
+        step="one leapfrog of gravity between all pairs",
+        kernel="kernels/nbody/rungs/04_register_tile.cu",
+        size=(480, 320),
+        least=(32, 32),
+        steps=300,
+        palette=EMBERS,
+        start=NBody,
+    ),
+    "wake": Scene(
+        title="flow past a cylinder, by which way and how fast it turns",
+        step="one step of the lattice Boltzmann method",
+        kernel="kernels/lattice_boltzmann/rungs/03_four_cells.cu",
+        size=(400, 160),
+        least=(64, 32),
+        steps=4000,
+        palette=EDDIES,
+        start=Wake,
     ),
 }
