@@ -11,6 +11,7 @@ from png_decoder import decode
 import gridstride as gs
 from gridstride.gallery.draw import draw, marks
 from gridstride.gallery.scenes.mandelbrot import CENTRE, HEIGHT
+from gridstride.gallery.scenes.marbles import Marbles
 from gridstride.gallery.table import SCENES
 
 SOURCE = Path(gs.__file__).parent
@@ -73,3 +74,25 @@ def test_mandelbrot_is_black_where_z_stays() -> None:
         left |= abs(z) > 256
     assert ((drawing.picture() == 0) == ~left).all()
     assert 20 < left.sum() < left.size - 20
+
+
+def test_in_a_white_furnace_every_pixel_is_1() -> None:
+    """Light comes from everywhere and nothing swallows any: all shapes vanish, but for paths that never leave."""
+    with gs.use("virtual"):
+        drawing = Marbles(48, 32, white=True)
+        drawing.advance(4)
+        light = drawing.light()
+    assert light.max() <= 1
+    assert (light == 1).mean() > 0.99
+
+
+def test_the_error_of_paths_falls_with_the_root_of_their_number() -> None:
+    with gs.use("virtual"):
+        drawing = Marbles(24, 16)
+        means = {}
+        for paths, until in ((16, 16), (64, 80), (640, 720)):
+            before = drawing.light().astype(float) * (until - paths)
+            drawing.advance(paths)
+            means[paths] = (drawing.light().astype(float) * until - before) / paths
+    error = {paths: np.sqrt(((means[paths] - means[640]) ** 2).mean()) for paths in (16, 64)}
+    assert 1.5 < error[16] / error[64] < 2.7

@@ -265,6 +265,30 @@ def test_black_scholes_is_the_mean_of_what_is_paid_over_the_distribution_of_the_
     assert got["put"][0] == pytest.approx(put, rel=1e-6)
 
 
+def philox_words(row: int, block: int, half: int, seed: int) -> list[int]:
+    """Philox4x32-10 as its authors write it: a multiplication by a constant, its halves, a key that goes on."""
+    a, b, c, d, key = row, block, half, 0, [seed, 0]
+    for _ in range(10):
+        first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (second >> 32) ^ b ^ key[0], second % 2**32, (first >> 32) ^ d ^ key[1], first % 2**32
+        key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
+    return [a, b, c, d]
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_ising_turns_by_its_neighbours_and_its_word(colour: int) -> None:
+    height, width, three, four = 5, 18, 3 << 30, 1 << 30
+    spins = (DRAW.random((height, width)) < 0.2).astype(int)
+    numbers = {"colour": colour, "three": three, "four": four, "half": 2**32 - 2, "seed": 77}
+    after = reference("ising", spins=spins, **numbers)["after"]
+    for y, x in np.ndindex(height, width):
+        near = [spins[(y + dy) % height, (x + dx) % width] for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0))]
+        agree = sum(other == spins[y, x] for other in near)
+        word = philox_words(y, x // 8, 2**32 - 2, 77)[x % 8 // 2]
+        turns = agree <= 2 or word < {3: three, 4: four}[agree]
+        assert after[y, x] == spins[y, x] ^ (turns and (y + x + colour) % 2 == 0)
+
+
 def gelu(x: float) -> float:
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from gridstride.gallery.palettes import BALANCE, EDDIES, EMBERS, INK, RINGS
 from gridstride.gallery.scene import Scene
 from gridstride.gallery.scenes.heat import Heat
+from gridstride.gallery.scenes.ising import Ising
 from gridstride.gallery.scenes.life import Life
 from gridstride.gallery.scenes.mandelbrot import Mandelbrot
+from gridstride.gallery.scenes.marbles import Marbles
 from gridstride.gallery.scenes.nbody import NBody
 from gridstride.gallery.scenes.wake import Wake
 
@@ -60,5 +62,25 @@ SCENES: dict[str, Scene] = {
         steps=4000,
         palette=EDDIES,
         start=Wake,
+    ),
+    "ising": Scene(
+        title="a magnet that was hot and is held just below its critical temperature: domains grow",
+        step="one sweep of Metropolis over all spins",
+        kernel="kernels/ising/rungs/03_bytes_in_a_word.cu",
+        size=(360, 240),
+        least=(16, 16),
+        steps=400,
+        palette=INK,
+        start=Ising,
+    ),
+    "marbles": Scene(
+        title="glass, mirrors and matt spheres on a floor under a sky, by path tracing",
+        step="one path for each pixel",
+        kernel="gallery/scenes/marbles.cu",
+        size=(300, 200),
+        least=(8, 8),
+        steps=200,
+        palette=None,
+        start=Marbles,
     ),
 }

@@ -17,6 +17,7 @@ from numpy.random import Generator
 
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
+_LEAST = 2 * float(np.finfo(np.float32).smallest_normal)  # N(d) is a float: below this its spacing does not shrink
 _ERFC = np.vectorize(erfc, otypes=[np.float64])
 
 
@@ -44,12 +45,12 @@ def reference(v: Values) -> dict[str, Array]:
 
 
 def magnitude(v: Values) -> dict[str, Array]:
-    """Both terms, and what an error of d changes in them: it grows with d and, by that of ln(S / K), with 1 / v √T."""
+    """Both terms, and what an error of d by some three roundings changes in them: of d, and of ln(S / K) over v √T."""
     d1, d2, strike, width = terms(v)
 
     def term(amount: Array, d: Array, sign: int) -> Array:
         density = np.exp(-d * d / 2) / sqrt(2 * pi)
-        return amount * (normal(sign * d) + density * (abs(d) + 1 / width))
+        return amount * (normal(sign * d) + 3 * density * (abs(d) + 1 / width) + _LEAST)
 
     return {
         "call": term(v["spot"], d1, 1) + term(strike, d2, 1),

@@ -65,7 +65,7 @@ def magnitude(v: Values) -> dict[str, Array]:
 
 
 def near_equilibrium(v: Values) -> dict[str, Any]:
-    """Populations within a half of those at rest, some squares of 16 by 16 of one kind and the others fluid, and numbers
+    """Populations within a half of those at rest, squares of 16 by 16 of one kind each, most of them fluid, and numbers
     for which the method is stable.
     """
     drawn, squares = v["f"], v["kinds"][::16, ::16]

@@ -1,7 +1,7 @@
 // 02 unrolled: directions are constants, so that what is 0 falls away and what is common is worked out once.
 //
-// Moves: instructions: no remainders, one division for a cell, differences of populations instead of
-//   products with 0, 1 and -1.
+// Moves: instructions: no remainders, one division for a cell, differences of populations instead of products with 0, 1
+//   and -1.
 // Mapping: thread (x, y) -> column = blockIdx.x * 32 + x, row = blockIdx.y * 8 + y.
 //
 // entry: lattice_boltzmann_unrolled

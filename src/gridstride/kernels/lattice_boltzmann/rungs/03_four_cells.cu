@@ -135,6 +135,7 @@ lattice_boltzmann_four_cells(const float* __restrict__ f, const unsigned char* _
     if ((around[0] | around[1] | around[2]) != 0) {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
+            if ((around[1] >> 8 * (1 + k) & 255) != 0) continue;  // no fluid: what comes in is forgotten
 #pragma unroll
             for (int i = 0; i < 9; ++i) {
                 const int kind = around[1 - D.cy[i]] >> 8 * (1 + k - D.cx[i]) & 255;
