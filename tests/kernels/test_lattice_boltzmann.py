@@ -90,8 +90,11 @@ def test_poiseuille_flow_between_plates_is_met_to_second_order() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_cavity_at_reynolds_100_turns_as_ghia_found() -> None:
-    """U. Ghia, K. N. Ghia and C. T. Shin, J. Comput. Phys. 48 (1982): u of the vertical line through the middle."""
+def test_the_cavity_at_reynolds_100_turns_as_is_known() -> None:
+    """u of the vertical line through the middle: U. Ghia, K. N. Ghia and C. T. Shin, J. Comput. Phys. 48 (1982), whose
+    grid of 129 leaves some 2 %, and C. H. Marchi, R. Suero and L. K. Araki, J. Braz. Soc. Mech. Sci. Eng. 31 (2009),
+    extrapolated from grids of up to 1024.
+    """
     cells, speed, reynolds = 65, 0.1, 100
     kinds = np.zeros((cells + 2, cells + 2))
     kinds[[0, -1]] = kinds[:, [0, -1]] = WALL
@@ -100,7 +103,8 @@ def test_the_cavity_at_reynolds_100_turns_as_ghia_found() -> None:
     ux, _ = velocity(flow(at_rest(cells + 2, cells + 2), kinds, 16_000, omega=omega, speed=speed))
     line = ux[1:-1, 1 + cells // 2] / speed
     heights = 1 - (np.arange(cells) + 0.5) / cells  # above the floor
-    known = {0.1719: -0.10150, 0.4531: -0.21090, 0.5: -0.20581, 0.6172: -0.13641, 0.8516: 0.23151}
-    got = np.interp(list(known), heights[::-1], line[::-1])
-    np.testing.assert_allclose(got, list(known.values()), atol=4e-3)
-    assert line[cells // 2] == pytest.approx(-0.2058, abs=2e-3)
+    ghia = {0.1719: -0.10150, 0.4531: -0.21090, 0.5: -0.20581, 0.6172: -0.13641, 0.8516: 0.23151}
+    marchi = {0.25: -0.14193, 0.5: -0.20915, 0.75: 0.02787, 0.9375: 0.59747}
+    for known, within in ((ghia, 6e-3), (marchi, 2e-3)):
+        got = np.interp(list(known), heights[::-1], line[::-1])
+        np.testing.assert_allclose(got, list(known.values()), atol=within)

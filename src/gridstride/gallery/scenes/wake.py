@@ -47,6 +47,6 @@ class Wake:
         ux, uy = (np.tensordot(axis, f, 1) / rho for axis in (CX, CY))
         turning = (np.roll(uy, -1, 1) - np.roll(uy, 1, 1) - np.roll(ux, -1, 0) + np.roll(ux, 1, 0)) / 2
         turning[:, [0, -1]] = 0.0
-        picture = indices(turning * self._radius / SPEED, -BRIGHT, BRIGHT)
+        picture = np.minimum(indices(turning * self._radius / SPEED, -BRIGHT, BRIGHT), WALL_INDEX - 1)
         picture[self._wall] = WALL_INDEX
         return picture
