@@ -18,12 +18,12 @@ Pull = Callable[[np.ndarray], np.ndarray]
 def attraction(masses: np.ndarray, softening: float, name: str | None = None) -> Pull:
     """Accelerations at positions, by a rung in float32."""
     count = len(masses)
-    rung = Rung("nbody", {"n": count}, name)
+    rung = Rung("nbody", {"m": count, "n": count}, name)
     bodies, result = gs.empty((count, 4)), gs.empty((count, 3))
 
     def pull(positions: np.ndarray) -> np.ndarray:
         bodies.copy_from(np.column_stack((positions, masses)).astype(np.float32))
-        rung(bodies, result, count, softening)
+        rung(bodies, bodies, result, count, count, softening)
         return result.numpy().astype(np.float64)
 
     return pull

@@ -33,13 +33,13 @@ class NBody:
         self._count = len(bodies)
         self._bodies, self._velocities = gs.to_device(bodies), gs.to_device(velocities)
         self._accelerations = gs.zeros((self._count, 3))
-        self._pull = Rung("nbody", {"n": self._count})
+        self._pull = Rung("nbody", {"m": self._count, "n": self._count})
         self._leap = gs.cuda(Path(__file__).with_suffix(".cu"))["leap"]
 
     def advance(self, steps: int) -> None:
         grid = -(-self._count // BLOCK)
         for _ in range(steps):
-            self._pull(self._bodies, self._accelerations, self._count, SOFTENING)
+            self._pull(self._bodies, self._bodies, self._accelerations, self._count, self._count, SOFTENING)
             self._leap[grid, BLOCK](self._bodies, self._velocities, self._accelerations, self._count, DT)
 
     def picture(self) -> Pixels:

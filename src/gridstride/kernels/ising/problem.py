@@ -5,10 +5,10 @@ stay. A spin that agrees with two of its four neighbours or fewer turns; with th
 below `three`, with four if it is below `four`: 2^32 e^(-4/T) and 2^32 e^(-8/T). The word of a cell is number
 (column % 8) / 2 of
 
-    Philox4x32-10, counter (row, column / 8, half, 0), key (seed, 0)
+    Philox4x32-10, counter (row, column / 8, half_sweep, 0), key (seed, 0)
 
-(Salmon, Moraes, Dror and Shaw 2011), so that a call serves the four cells of a colour in eight columns. `half` counts
-half sweeps: a word decides once.
+(Salmon, Moraes, Dror and Shaw 2011), so that a call serves the four cells of a colour in eight columns; `half_sweep`
+counts, so that a word decides once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def reference(v: Values) -> dict[str, Array]:
     """Which turn, and the spins with those turned."""
     spins = v["spins"]
     row, column = np.indices(spins.shape)
-    words = philox((row, column // 8, np.full_like(row, v["half"]), np.zeros_like(row)), v["seed"])
+    words = philox((row, column // 8, np.full_like(row, v["half_sweep"]), np.zeros_like(row)), v["seed"])
     word = np.choose(column % 8 // 2, words).astype(np.int64)
     up = sum(np.roll(spins, by, axis) for axis in (0, 1) for by in (1, -1))
     agree = np.where(spins == 1, up, 4 - up)
@@ -70,7 +70,7 @@ problem = Problem(
         scalar("colour", "int32"),
         scalar("three", "uint32"),
         scalar("four", "uint32"),
-        scalar("half", "uint32"),
+        scalar("half_sweep", "uint32"),
         scalar("seed", "uint32"),
     ),
     reference=reference,

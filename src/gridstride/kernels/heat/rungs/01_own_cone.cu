@@ -1,4 +1,4 @@
-// 01 own cone: a thread loads all that its result depends on, the square of 9 by 9 around it, and takes the steps alone.
+// 01 own cone: a thread loads all that its result depends on, the 9 by 9 cells around it, and takes the steps alone.
 //
 // Moves: nothing yet. 81 loads and 7 * 7 + 5 * 5 + 3 * 3 + 1 = 84 updates for one result that is worth 4 updates: its
 //   neighbours do almost the same work again.

@@ -60,12 +60,12 @@ __device__ __forceinline__ void eight_columns(const unsigned char* spins, unsign
 
 extern "C" __global__ void __launch_bounds__(256)
 ising_bytes_in_a_word(const unsigned char* __restrict__ spins, unsigned char* __restrict__ after, int H, int W,
-                      int colour, unsigned int three, unsigned int four, unsigned int half, unsigned int seed)
+                      int colour, unsigned int three, unsigned int four, unsigned int half_sweep, unsigned int seed)
 {
     const int first = 8 * (blockIdx.x * 32 + threadIdx.x);
     const int row = blockIdx.y * 8 + threadIdx.y;
     if (row >= H) return;
-    const uint4 words = philox(make_uint4(row, first / 8, half, 0), seed);
+    const uint4 words = philox(make_uint4(row, first / 8, half_sweep, 0), seed);
     if (W % 8 != 0 || (((size_t)spins | (size_t)after) & 7) != 0) {
         eight_columns(spins, after, row, first, H, W, colour, words, three, four);
         return;

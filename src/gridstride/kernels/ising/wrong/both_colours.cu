@@ -21,7 +21,7 @@ __device__ __forceinline__ uint4 philox(uint4 c, unsigned int seed)
 
 extern "C" __global__ void
 ising_both_colours(const unsigned char* spins, unsigned char* after, int H, int W, int colour, unsigned int three,
-                   unsigned int four, unsigned int half, unsigned int seed)
+                   unsigned int four, unsigned int half_sweep, unsigned int seed)
 {
     const int column = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -31,7 +31,7 @@ ising_both_colours(const unsigned char* spins, unsigned char* after, int H, int 
     const int up = spins[above + column] + spins[below + column] + spins[own + (column + W - 1) % W] +
                    spins[own + (column + 1) % W];
     const int spin = spins[own + column];
-    const uint4 words = philox(make_uint4(row, column / 8, half, 0), seed);
+    const uint4 words = philox(make_uint4(row, column / 8, half_sweep, 0), seed);
     const int number = column % 8 / 2;
     const unsigned int word = number == 0 ? words.x : number == 1 ? words.y : number == 2 ? words.z : words.w;
     const int agree = spin ? up : 4 - up;

@@ -2,8 +2,8 @@
 //
 // Moves: instructions, to a few for a cell: a number of one bit per cell is a word, so one operation adds 32 of them.
 //   Nine loads for a word instead of 288.
-// Mapping: as in 01: thread (x, y) -> word = blockIdx.x * 32 + x, row = blockIdx.y * 8 + y. The three cells of a row add
-//   up to two bits; the three rows to the nine cells around and in the middle, of which 3 mean life, and 4 no change.
+// Mapping: as in 01: thread (x, y) -> word = blockIdx.x * 32 + x, row = blockIdx.y * 8 + y. The three cells of a row
+//   add up to two bits; the three rows to the nine cells around and in the middle, of which 3 mean life, 4 no change.
 //
 // entry: life_bit_sliced
 // block: 32 8

@@ -5,19 +5,20 @@
 //
 // entry: nbody_naive
 // block: 128
-// grid: ceil(n/128)
+// grid: ceil(m/128)
 
-extern "C" __global__ void nbody_naive(const float* bodies, float* accelerations, int n, float softening)
+extern "C" __global__ void nbody_naive(const float* bodies, const float* sources, float* accelerations, int m, int n,
+                                    float softening)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
+    if (i >= m) return;
 
     float ax = 0.0f, ay = 0.0f, az = 0.0f;
     for (int j = 0; j < n; ++j) {
-        const float dx = bodies[4 * j] - bodies[4 * i], dy = bodies[4 * j + 1] - bodies[4 * i + 1];
-        const float dz = bodies[4 * j + 2] - bodies[4 * i + 2];
+        const float dx = sources[4 * j] - bodies[4 * i], dy = sources[4 * j + 1] - bodies[4 * i + 1];
+        const float dz = sources[4 * j + 2] - bodies[4 * i + 2];
         const float square = dx * dx + dy * dy + dz * dz + softening;
-        const float weight = bodies[4 * j + 3] / (square * sqrtf(square));
+        const float weight = sources[4 * j + 3] / (square * sqrtf(square));
         ax += weight * dx;
         ay += weight * dy;
         az += weight * dz;

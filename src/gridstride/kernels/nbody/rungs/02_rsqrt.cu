@@ -6,7 +6,7 @@
 //
 // entry: nbody_rsqrt
 // block: 128
-// grid: ceil(n/128)
+// grid: ceil(m/128)
 
 __device__ __forceinline__ float4 load(const float* bodies, int j, bool vectors)
 {
@@ -22,17 +22,18 @@ __device__ __forceinline__ void pull(float3& a, float4 own, float4 other, float 
     a = make_float3(a.x + weight * dx, a.y + weight * dy, a.z + weight * dz);
 }
 
-extern "C" __global__ void nbody_rsqrt(const float* __restrict__ bodies, float* __restrict__ accelerations, int n,
-                                       float softening)
+extern "C" __global__ void
+nbody_rsqrt(const float* __restrict__ bodies, const float* __restrict__ sources,
+            float* __restrict__ accelerations, int m, int n, float softening)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
+    if (i >= m) return;
 
-    const bool vectors = ((size_t)bodies & 15) == 0;
+    const bool vectors = (((size_t)bodies | (size_t)sources) & 15) == 0;
     const float4 own = load(bodies, i, vectors);
     float3 a = make_float3(0.0f, 0.0f, 0.0f);
 #pragma unroll 4
-    for (int j = 0; j < n; ++j) pull(a, own, load(bodies, j, vectors), softening);
+    for (int j = 0; j < n; ++j) pull(a, own, load(sources, j, vectors), softening);
     float* p = accelerations + 3 * (size_t)i;
     p[0] = a.x, p[1] = a.y, p[2] = a.z;
 }

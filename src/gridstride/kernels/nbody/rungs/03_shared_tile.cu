@@ -5,7 +5,7 @@
 //
 // entry: nbody_shared_tile
 // block: 128
-// grid: ceil(n/128)
+// grid: ceil(m/128)
 
 constexpr int TILE = 128;  // bodies, and threads of a block
 
@@ -25,22 +25,23 @@ __device__ __forceinline__ void pull(float3& a, float4 own, float4 other, float 
 }
 
 extern "C" __global__ void __launch_bounds__(TILE)
-nbody_shared_tile(const float* __restrict__ bodies, float* __restrict__ accelerations, int n, float softening)
+nbody_shared_tile(const float* __restrict__ bodies, const float* __restrict__ sources,
+                  float* __restrict__ accelerations, int m, int n, float softening)
 {
     __shared__ float4 tile[TILE];
 
     const int i = blockIdx.x * TILE + threadIdx.x;
-    const bool vectors = ((size_t)bodies & 15) == 0;
-    const float4 own = load(bodies, i, n, vectors);
+    const bool vectors = (((size_t)bodies | (size_t)sources) & 15) == 0;
+    const float4 own = load(bodies, i, m, vectors);
     float3 a = make_float3(0.0f, 0.0f, 0.0f);
     for (int start = 0; start < n; start += TILE) {
-        tile[threadIdx.x] = load(bodies, start + threadIdx.x, n, vectors);
+        tile[threadIdx.x] = load(sources, start + threadIdx.x, n, vectors);
         __syncthreads();
 #pragma unroll 8
         for (int j = 0; j < TILE; ++j) pull(a, own, tile[j], softening);
         __syncthreads();
     }
-    if (i >= n) return;
+    if (i >= m) return;
     float* p = accelerations + 3 * (size_t)i;
     p[0] = a.x, p[1] = a.y, p[2] = a.z;
 }

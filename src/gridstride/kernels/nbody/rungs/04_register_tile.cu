@@ -8,7 +8,7 @@
 //
 // entry: nbody_register_tile
 // block: 256
-// grid: ceil(n/128)
+// grid: ceil(m/128)
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
 constexpr int OWN = 4;            // bodies of a thread
@@ -30,20 +30,21 @@ __device__ __forceinline__ void pull(float3& a, float4 own, float4 other, float 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-nbody_register_tile(const float* __restrict__ bodies, float* __restrict__ accelerations, int n, float softening)
+nbody_register_tile(const float* __restrict__ bodies, const float* __restrict__ sources,
+                    float* __restrict__ accelerations, int m, int n, float softening)
 {
     __shared__ float4 tile[THREADS];
     __shared__ float sums[WARPS][3 * BODIES];
 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * BODIES;
-    const bool vectors = ((size_t)bodies & 15) == 0;
+    const bool vectors = (((size_t)bodies | (size_t)sources) & 15) == 0;
     float4 own[OWN];
     float3 a[OWN] = {};
 #pragma unroll
-    for (int k = 0; k < OWN; ++k) own[k] = load(bodies, first + 32 * k + lane, n, vectors);
+    for (int k = 0; k < OWN; ++k) own[k] = load(bodies, first + 32 * k + lane, m, vectors);
     for (int start = 0; start < n; start += THREADS) {
-        tile[threadIdx.x] = load(bodies, start + threadIdx.x, n, vectors);
+        tile[threadIdx.x] = load(sources, start + threadIdx.x, n, vectors);
         __syncthreads();
 #pragma unroll 4
         for (int j = 0; j < 32; ++j) {
@@ -59,7 +60,7 @@ nbody_register_tile(const float* __restrict__ bodies, float* __restrict__ accele
         p[0] = a[k].x, p[1] = a[k].y, p[2] = a[k].z;
     }
     __syncthreads();
-    for (int e = threadIdx.x; e < 3 * BODIES && 3 * (size_t)first + e < 3 * (size_t)n; e += THREADS) {
+    for (int e = threadIdx.x; e < 3 * BODIES && 3 * (size_t)first + e < 3 * (size_t)m; e += THREADS) {
         float sum = 0.0f;
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) sum += sums[w][e];
