@@ -261,13 +261,12 @@ def test_four_steps_of_heat_share_their_loads_and_end_shared_reads() -> None:
     assert walking["global_requests"] < column["global_requests"] / 4
 
 
-def test_life_by_words_counts_a_row_once_and_asks_for_four_words_at_a_time() -> None:
+def test_life_by_words_counts_a_row_once() -> None:
     rungs = counts("life")
-    bits, sliced, column, vectors = (rungs[name] for name in sorted(rungs))
+    bits, sliced, column = (rungs[name] for name in sorted(rungs))
     assert sliced["instructions"] < bits["instructions"] / 30
     assert column["global_requests"] < sliced["global_requests"] / 2
     assert column["instructions"] < sliced["instructions"]
-    assert vectors["global_requests"] < column["global_requests"] / 4
 
 
 def test_bodies_in_shared_memory_serve_all_pairs_of_a_tile() -> None:
@@ -275,7 +274,7 @@ def test_bodies_in_shared_memory_serve_all_pairs_of_a_tile() -> None:
     naive, root, tile, registers = (rungs[name] for name in sorted(rungs))
     assert root["global_sectors"] < naive["global_sectors"] / 3
     assert tile["global_requests"] < root["global_requests"] / 30
-    assert registers["shared_wavefronts"] < tile["shared_wavefronts"] / 3  # a quarter, and the sums of the warps
+    assert registers["shared_wavefronts"] == pytest.approx(tile["shared_wavefronts"] / 4, rel=0.1)
     assert registers["instructions"] < tile["instructions"]
 
 

@@ -36,7 +36,7 @@ SCENES: dict[str, Scene] = {
     "life": Scene(
         title="Conway's Game of Life from the R-pentomino, in a field with dead edges",
         step="one generation",
-        kernel="kernels/life/rungs/04_vector_rows.cu",
+        kernel="kernels/life/rungs/03_walking_column.cu",
         size=(480, 320),
         least=(64, 64),
         steps=1103,

@@ -1,18 +1,15 @@
 // 04 register tile: a thread takes four bodies, so that what it reads from shared memory serves four pairs.
 //
-// Moves: shared wavefronts, to a quarter. Loop and addresses are shared by four pairs too, and four sums do not wait
-//   for each other. So that a block still has no more than 128 bodies, and there are enough blocks, its warps share the
-//   work: each adds up an eighth of every tile, and the eight sums meet at the end.
-// Mapping: lane l of every warp of block b -> bodies b * 128 + l, + 32, + 64, + 96; warp w -> bodies 32 w ... 32 w + 31
-//   of each tile of 256.
+// Moves: shared wavefronts, to a quarter, and instructions, as loop and addresses are shared by four pairs too. The
+//   four sums do not wait for each other. The price: a quarter of the threads, so m must be large.
+// Mapping: thread t of block b -> bodies b * 512 + t, + 128, + 256, + 384.
 //
 // entry: nbody_register_tile
-// block: 256
-// grid: ceil(m/128)
+// block: 128
+// grid: ceil(m/512)
 
-constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int OWN = 4;            // bodies of a thread
-constexpr int BODIES = 32 * OWN;  // of a block
+constexpr int TILE = 128;  // sources of a tile, and threads of a block
+constexpr int OWN = 4;     // bodies of a thread
 
 __device__ __forceinline__ float4 load(const float* bodies, int j, int n, bool vectors)
 {
@@ -29,26 +26,24 @@ __device__ __forceinline__ void pull(float3& a, float4 own, float4 other, float 
     a = make_float3(a.x + weight * dx, a.y + weight * dy, a.z + weight * dz);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(TILE)
 nbody_register_tile(const float* __restrict__ bodies, const float* __restrict__ sources,
                     float* __restrict__ accelerations, int m, int n, float softening)
 {
-    __shared__ float4 tile[THREADS];
-    __shared__ float sums[WARPS][3 * BODIES];
+    __shared__ float4 tile[TILE];
 
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int first = blockIdx.x * BODIES;
+    const int first = blockIdx.x * TILE * OWN + threadIdx.x;
     const bool vectors = (((size_t)bodies | (size_t)sources) & 15) == 0;
     float4 own[OWN];
     float3 a[OWN] = {};
 #pragma unroll
-    for (int k = 0; k < OWN; ++k) own[k] = load(bodies, first + 32 * k + lane, m, vectors);
-    for (int start = 0; start < n; start += THREADS) {
+    for (int k = 0; k < OWN; ++k) own[k] = load(bodies, first + k * TILE, m, vectors);
+    for (int start = 0; start < n; start += TILE) {
         tile[threadIdx.x] = load(sources, start + threadIdx.x, n, vectors);
         __syncthreads();
 #pragma unroll 4
-        for (int j = 0; j < 32; ++j) {
-            const float4 other = tile[32 * warp + j];
+        for (int j = 0; j < TILE; ++j) {
+            const float4 other = tile[j];
 #pragma unroll
             for (int k = 0; k < OWN; ++k) pull(a[k], own[k], other, softening);
         }
@@ -56,14 +51,9 @@ nbody_register_tile(const float* __restrict__ bodies, const float* __restrict__ 
     }
 #pragma unroll
     for (int k = 0; k < OWN; ++k) {
-        float* p = &sums[warp][3 * (32 * k + lane)];
+        const int i = first + k * TILE;
+        if (i >= m) continue;
+        float* p = accelerations + 3 * (size_t)i;
         p[0] = a[k].x, p[1] = a[k].y, p[2] = a[k].z;
-    }
-    __syncthreads();
-    for (int e = threadIdx.x; e < 3 * BODIES && 3 * (size_t)first + e < 3 * (size_t)m; e += THREADS) {
-        float sum = 0.0f;
-#pragma unroll
-        for (int w = 0; w < WARPS; ++w) sum += sums[w][e];
-        accelerations[3 * (size_t)first + e] = sum;
     }
 }
