@@ -301,6 +301,14 @@ def test_eight_spins_share_a_call_of_philox_and_then_a_register() -> None:
     assert register["global_requests"] < words["global_requests"] / 5
 
 
+def test_edges_of_four_pixels_at_a_time_need_no_shared_memory_and_a_fraction_of_the_requests() -> None:
+    rungs = counts("sobel")
+    naive, tile, four = (rungs[name] for name in sorted(rungs))
+    assert tile["global_requests"] < naive["global_requests"] / 3
+    assert four["global_requests"] < tile["global_requests"] / 1.8
+    assert four["shared_wavefronts"] == 0
+
+
 def test_look_back_reads_once_what_two_phases_read_twice() -> None:
     # Blocks one after another, or how often a tile looks at those before it hangs on how fast these come.
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan", workers=1).items()}

@@ -289,6 +289,27 @@ def test_ising_turns_by_its_neighbours_and_its_word(colour: int) -> None:
         assert after[y, x] == spins[y, x] ^ (turns and (y + x + colour) % 2 == 0)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])
+def test_sobel_slopes_by_its_two_filters(shape: tuple[int, int]) -> None:
+    image = DRAW.integers(0, 256, shape)
+    edges = reference("sobel", image=image)["edges"]
+    weight = {-1: 1, 0: 2, 1: 1}
+    for y, x in np.ndindex(*shape):
+        gx = gy = 0
+        for dy, dx in itertools.product((-1, 0, 1), repeat=2):
+            pixel = int(image[min(max(y + dy, 0), shape[0] - 1), min(max(x + dx, 0), shape[1] - 1)])
+            gx += dx * weight[dy] * pixel
+            gy += dy * weight[dx] * pixel
+        assert edges[y, x] == (abs(gx) + abs(gy) + 4) // 8
+
+
+def test_sobel_sees_no_edge_in_a_flat_picture_and_a_ramp_is_as_steep_everywhere_inside() -> None:
+    assert not reference("sobel", image=np.full((7, 9), 200))["edges"].any()
+    ramp = np.tile(10 * np.arange(12), (6, 1))
+    assert (reference("sobel", image=ramp)["edges"][:, 1:-1] == 10).all()
+    assert (reference("sobel", image=ramp.T)["edges"] == reference("sobel", image=ramp)["edges"].T).all()
+
+
 def gelu(x: float) -> float:
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
