@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "gridstride"
 LEVELS = (
     *"plain one_message closed_at_end protocol compiler virtual device extension testing judge kernels ops".split(),
-    *"programs frameworks export profile models train serve course workbench commands cli".split(),
+    *"gallery programs frameworks export profile models train serve course workbench commands cli".split(),
 )
 HEAVY = ("numpy", "llvmlite", "cuda", "torch", "triton", "numba")
 

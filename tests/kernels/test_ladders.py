@@ -251,6 +251,64 @@ def test_the_blurs_last_rung_needs_no_shared_memory_and_half_the_requests() -> N
     assert rungs["05_vector_rows"]["global_requests"] < rungs["04_walking_column"]["global_requests"] / 2
 
 
+def test_four_steps_of_heat_share_their_loads_and_end_shared_reads() -> None:
+    rungs = counts("heat")
+    cone, tile, column, walking = (rungs[name] for name in sorted(rungs))
+    assert tile["global_requests"] < cone["global_requests"] / 10
+    assert tile["instructions"] < cone["instructions"] / 3
+    assert column["shared_wavefronts"] == column["barriers"] == 0
+    assert walking["global_sectors"] < column["global_sectors"]
+    assert walking["global_requests"] < column["global_requests"] / 4
+
+
+def test_life_by_words_counts_a_row_once() -> None:
+    rungs = counts("life")
+    bits, sliced, column = (rungs[name] for name in sorted(rungs))
+    assert sliced["instructions"] < bits["instructions"] / 30
+    assert column["global_requests"] < sliced["global_requests"] / 2
+    assert column["instructions"] < sliced["instructions"]
+
+
+def test_bodies_in_shared_memory_serve_all_pairs_of_a_tile() -> None:
+    rungs = counts("nbody")
+    naive, root, tile, registers = (rungs[name] for name in sorted(rungs))
+    assert root["global_sectors"] < naive["global_sectors"] / 3
+    assert tile["global_requests"] < root["global_requests"] / 30
+    assert registers["shared_wavefronts"] == pytest.approx(tile["shared_wavefronts"] / 4, rel=0.1)
+    assert registers["instructions"] < tile["instructions"]
+
+
+def test_a_lattice_of_constants_issues_less_and_four_cells_ask_less_often() -> None:
+    rungs = counts("lattice_boltzmann")
+    naive, unrolled, four = (rungs[name] for name in sorted(rungs))
+    assert unrolled["instructions"] < 0.75 * naive["instructions"]
+    assert four["global_requests"] < unrolled["global_requests"] / 2.5
+    assert four["global_sectors"] < unrolled["global_sectors"]
+
+
+def test_options_need_no_doubles_and_two_error_functions() -> None:
+    rungs = counts("black_scholes")
+    double, single, tails = (rungs[name] for name in sorted(rungs))
+    assert single["instructions"] < double["instructions"] / 2
+    assert tails["instructions"] < 0.75 * single["instructions"]
+
+
+def test_eight_spins_share_a_call_of_philox_and_then_a_register() -> None:
+    rungs = counts("ising")
+    naive, words, register = (rungs[name] for name in sorted(rungs))
+    assert words["instructions"] < naive["instructions"] / 2
+    assert register["instructions"] < words["instructions"] / 1.5
+    assert register["global_requests"] < words["global_requests"] / 5
+
+
+def test_edges_of_four_pixels_at_a_time_need_no_shared_memory_and_a_fraction_of_the_requests() -> None:
+    rungs = counts("sobel")
+    naive, tile, four = (rungs[name] for name in sorted(rungs))
+    assert tile["global_requests"] < naive["global_requests"] / 3
+    assert four["global_requests"] < tile["global_requests"] / 1.8
+    assert four["shared_wavefronts"] == 0
+
+
 def test_look_back_reads_once_what_two_phases_read_twice() -> None:
     # Blocks one after another, or how often a tile looks at those before it hangs on how fast these come.
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan", workers=1).items()}

@@ -189,6 +189,127 @@ def test_a_spike_reaches_exactly_its_own_window() -> None:
     assert (reference("box_blur", image=image)["blurred"] != 0).sum() == 25
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 5), (3, 3), (7, 6)])
+def test_heat_moves_four_times_inside_the_edge(shape: tuple[int, int]) -> None:
+    u, r = DRAW.standard_normal(shape), 0.2
+    cells = u.tolist()
+    for _ in range(4):
+        before = [row[:] for row in cells]
+        for i, j in itertools.product(range(1, shape[0] - 1), range(1, shape[1] - 1)):
+            around = before[i - 1][j] + before[i + 1][j] + before[i][j - 1] + before[i][j + 1]
+            cells[i][j] = before[i][j] + r * (around - 4 * before[i][j])
+    np.testing.assert_allclose(reference("heat", u=u, r=r)["v"], cells)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (6, 3)])
+def test_life_lives_by_its_neighbours(shape: tuple[int, int]) -> None:
+    now = DRAW.integers(0, 1 << 32, shape) & DRAW.integers(0, 1 << 32, shape)
+    alive = {(r, 32 * w + b) for r, w, b in np.ndindex(*shape, 32) if now[r, w] >> b & 1}
+    after = reference("life", now=now)["next"]
+    for r, w, b in np.ndindex(*shape, 32):
+        column = 32 * w + b
+        near = itertools.product((r - 1, r, r + 1), (column - 1, column, column + 1))
+        around = sum(cell in alive and cell != (r, column) for cell in near)
+        assert after[r, w] >> b & 1 == (around == 3 or (around == 2 and (r, column) in alive))
+
+
+def test_nbody_adds_up_the_pull_of_each_source() -> None:
+    bodies, sources, softening = DRAW.standard_normal((5, 4)), DRAW.standard_normal((6, 4)), 0.3
+    got = reference("nbody", bodies=bodies, sources=sources, softening=softening)["accelerations"]
+    for i, axis in itertools.product(range(5), range(3)):
+        total = 0.0
+        for x, y, z, mass in sources.tolist():
+            square = sum((p - q) ** 2 for p, q in zip((x, y, z), bodies[i, :3].tolist(), strict=True))
+            total += mass * ((x, y, z)[axis] - bodies[i, axis]) / math.sqrt(square + softening) ** 3
+        assert got[i, axis] == pytest.approx(total)
+
+
+def test_lattice_boltzmann_streams_and_then_collides() -> None:
+    """Pushed from where populations are, where the reference takes them in; all kinds of cells."""
+    height, width, omega, speed, force = 4, 5, 1.1, 0.04, 0.002
+    c = [(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]
+    w = [4 / 9] + 4 * [1 / 9] + 4 * [1 / 36]
+    f, kinds = DRAW.uniform(0.5, 1.5, (9, height, width)), DRAW.integers(0, 4, (height, width))
+    g = np.full(f.shape, np.nan)
+    for y, x, i in np.ndindex(height, width, 9):
+        down, across = (y + c[i][1]) % height, (x + c[i][0]) % width
+        if kinds[y, x] in (0, 3):
+            g[i, down, across] = f[i, y, x]
+        else:  # what moved against i ran into the wall, and comes back from it with i
+            against = c.index((-c[i][0], -c[i][1]))
+            g[i, down, across] = f[against, down, across] + 6 * w[i] * c[i][0] * speed * (kinds[y, x] == 2)
+    after = reference("lattice_boltzmann", f=f, kinds=kinds, omega=omega, speed=speed, force=force)["after"]
+    for y, x, i in np.ndindex(height, width, 9):
+        came, kind = g[:, y, x], kinds[y, x]
+        rho = sum(came) if kind == 0 else 1.0
+        ux = sum(p * cx for p, (cx, _) in zip(came, c, strict=True)) / rho if kind == 0 else speed * (kind == 3)
+        uy = sum(p * cy for p, (_, cy) in zip(came, c, strict=True)) / rho if kind == 0 else 0.0
+        cu = c[i][0] * ux + c[i][1] * uy
+        e = w[i] * rho * (1 + 3 * cu + 9 / 2 * cu**2 - 3 / 2 * (ux**2 + uy**2))
+        expected = came[i] + omega * (e - came[i]) + 3 * w[i] * c[i][0] * force if kind == 0 else e
+        assert after[i, y, x] == pytest.approx(expected)
+
+
+def test_black_scholes_is_the_mean_of_what_is_paid_over_the_distribution_of_the_end() -> None:
+    spot, strike, years, rate, volatility = 42.0, 45.0, 1.5, 0.03, 0.25
+    step, call, put = 1e-3, 0.0, 0.0
+    for k in range(-9000, 9000):
+        z = (k + 0.5) * step
+        end = spot * math.exp((rate - volatility**2 / 2) * years + volatility * math.sqrt(years) * z)
+        weight = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * step * math.exp(-rate * years)
+        call += weight * max(end - strike, 0.0)
+        put += weight * max(strike - end, 0.0)
+    one = {"spot": np.array([spot]), "strike": np.array([strike]), "years": np.array([years])}
+    got = reference("black_scholes", **one, rate=rate, volatility=volatility)
+    assert got["call"][0] == pytest.approx(call, rel=1e-6)
+    assert got["put"][0] == pytest.approx(put, rel=1e-6)
+
+
+def philox_words(row: int, block: int, half: int, seed: int) -> list[int]:
+    """Philox4x32-10 as its authors write it: a multiplication by a constant, its halves, a key that goes on."""
+    a, b, c, d, key = row, block, half, 0, [seed, 0]
+    for _ in range(10):
+        first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (second >> 32) ^ b ^ key[0], second % 2**32, (first >> 32) ^ d ^ key[1], first % 2**32
+        key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
+    return [a, b, c, d]
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_ising_turns_by_its_neighbours_and_its_word(colour: int) -> None:
+    height, width, three, four = 5, 18, 3 << 30, 1 << 30
+    spins = (DRAW.random((height, width)) < 0.2).astype(int)
+    numbers = {"colour": colour, "three": three, "four": four, "half_sweep": 2**32 - 2, "seed": 77}
+    after = reference("ising", spins=spins, **numbers)["after"]
+    for y, x in np.ndindex(height, width):
+        near = [spins[(y + dy) % height, (x + dx) % width] for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0))]
+        agree = sum(other == spins[y, x] for other in near)
+        word = philox_words(y, x // 8, 2**32 - 2, 77)[x % 8 // 2]
+        turns = agree <= 2 or word < {3: three, 4: four}[agree]
+        assert after[y, x] == spins[y, x] ^ (turns and (y + x + colour) % 2 == 0)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])
+def test_sobel_slopes_by_its_two_filters(shape: tuple[int, int]) -> None:
+    image = DRAW.integers(0, 256, shape)
+    edges = reference("sobel", image=image)["edges"]
+    weight = {-1: 1, 0: 2, 1: 1}
+    for y, x in np.ndindex(*shape):
+        gx = gy = 0
+        for dy, dx in itertools.product((-1, 0, 1), repeat=2):
+            pixel = int(image[min(max(y + dy, 0), shape[0] - 1), min(max(x + dx, 0), shape[1] - 1)])
+            gx += dx * weight[dy] * pixel
+            gy += dy * weight[dx] * pixel
+        assert edges[y, x] == (abs(gx) + abs(gy) + 4) // 8
+
+
+def test_sobel_sees_no_edge_in_a_flat_picture_and_a_ramp_is_as_steep_everywhere_inside() -> None:
+    assert not reference("sobel", image=np.full((7, 9), 200))["edges"].any()
+    ramp = np.tile(10 * np.arange(12), (6, 1))
+    assert (reference("sobel", image=ramp)["edges"][:, 1:-1] == 10).all()
+    assert (reference("sobel", image=ramp.T)["edges"] == reference("sobel", image=ramp)["edges"].T).all()
+
+
 def gelu(x: float) -> float:
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 

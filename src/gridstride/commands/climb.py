@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gridstride.judge.ladder import Ladder
     from gridstride.protocol import Device
 
-_EXAMPLE = {"--report": "report.html", "--trace": "trace.json"}
+_EXAMPLE = {"--report": "report.html", "--trace": "trace.json", "--out": "picture.png"}
 
 
 def run(

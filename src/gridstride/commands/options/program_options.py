@@ -1,4 +1,4 @@
-"""The words of the commands that run whole programs.
+"""The words of the commands that run whole programs and draw pictures.
 
 As in cli.py a command parses its words and calls one function, which is imported only then.
 """
@@ -80,6 +80,7 @@ def add(app: typer.Typer) -> None:
     """Give the command line these commands."""
     app.command(cls=_WithArguments)(run)
     app.command()(build)
+    app.command()(draw)
 
 
 def run(
@@ -160,3 +161,32 @@ def build(
     """
     options = _compilers(include, define, library, std, rdc, flag)
     return call("build", files, output=output, chip=chip, options=options, ptx=ptx, fatbin=fatbin, as_json=as_json)
+
+
+def draw(
+    scene: Annotated[str | None, typer.Argument(metavar="SCENE", help="Its name; without one they are listed.")] = None,
+    size: Annotated[str | None, typer.Option("--size", metavar="WxH", help="Width and height in pixels.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="How far the scene goes.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE.png|.apng", help="A still picture, or an animation; SCENE.png by default."),
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option("--frames", metavar="N", help="Of an animation, 2 to 1,000; 60 by default.")
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="virtual|physical", help="Where to compute; the GPU where there is one."),
+    ] = None,
+    chip: Annotated[
+        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Draw a picture that kernels compute.
+
+    A scene goes on step by step on the GPU, or on the virtual one where there is none, and is written behind the last
+    step, or as an animation: `gridstride draw mandelbrot --size 480x320 --out mandelbrot.apng`.
+    """
+    options = {"size": size, "steps": steps, "out": out, "frames": frames, "device": device, "chip": chip}
+    return call("draw", scene, **options, as_json=as_json)

@@ -44,8 +44,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) layer_norm_backward_part_n
         for (int i = t; i < columns; i += THREADS) {
             const float normed = (x[start + i] - centre) * scale, slope = dy[start + i];
             dx[start + i] = scale * (slope * weight[i] - sums.x - normed * sums.y);
-            weights[i] += slope * normed;
-            biases[i] += slope;
+            weights[i] += slope * normed;  // <- here
+            biases[i] += slope;            // <- here
         }
     }
 }

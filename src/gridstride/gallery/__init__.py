@@ -1,0 +1,1 @@
+"""Pictures that kernels compute: scenes, and PNG files of them."""
