@@ -241,7 +241,7 @@ LONG_SIGNATURES = {
     "virtual/gpu.py": 1,
     # the words of commands, of which typer makes the command line
     "commands/options/profile_options.py": 1,
-    "commands/options/program_options.py": 2,
+    "commands/options/program_options.py": 3,
     "commands/options/serve_words.py": 1,
     "commands/options/stack_options.py": 4,
     # the schema of a PyTorch op, which has one parameter for each tensor

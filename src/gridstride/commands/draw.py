@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gridstride as gs
 from gridstride.commands.climb import writable
@@ -16,16 +16,16 @@ from gridstride.gallery.png import SIGNATURE
 from gridstride.gallery.scene import Scene
 from gridstride.gallery.table import SCENES
 
+if TYPE_CHECKING:
+    from gridstride.commands.options.program_options import DrawOptions
+
 MOST_PIXELS, MOST_WIDTH = 1 << 25, 16_384
 MOST_STEPS = 10_000_000
 FRAMES, MOST_FRAMES = 60, 1000
 _STILL, _ANIMATED = ".png", ".apng"
 
 
-def run(
-    scene: str | None, *, size: str | None, steps: int | None, out: str | None, frames: int | None, device: str | None,
-    chip: str | None, as_json: bool,
-) -> bool:  # fmt: skip
+def run(scene: str | None, options: DrawOptions, *, device: str | None, chip: str | None, as_json: bool) -> bool:
     """Draw one, or list them where none is named."""
     if scene is None:
         _list(as_json)
@@ -33,15 +33,16 @@ def run(
     if scene not in SCENES:
         raise WrongUse(f"there is no scene {scene!r}: there are {', '.join(SCENES)}")
     chosen = SCENES[scene]
-    width, height = _size(size, scene, chosen)
-    within("--steps", steps, 1, MOST_STEPS)
-    target = _target(out if out is not None else f"{scene}{_STILL}")
+    width, height = _size(options.size, scene, chosen)
+    within("--steps", options.steps, 1, MOST_STEPS)
+    target = _target(options.out if options.out is not None else f"{scene}{_STILL}")
     animated = target.suffix.lower() == _ANIMATED
-    if frames is not None and not animated:
-        raise WrongUse(f"--frames {frames} is for animations, and {target} is none: name an .apng file with --out")
-    within("--frames", frames, 2, MOST_FRAMES)
+    if options.frames is not None and not animated:
+        said = f"--frames {options.frames} is for animations"
+        raise WrongUse(f"{said}, and {target} is none: name an .apng file with --out")
+    within("--frames", options.frames, 2, MOST_FRAMES)
     gpu = device_of(device, chip)
-    steps, frames = steps or chosen.steps, frames or FRAMES
+    steps, frames = options.steps or chosen.steps, options.frames or FRAMES
     began = time.perf_counter()
     try:
         with gs.use(gpu), Progress(_TENTHS) as progress:

@@ -163,6 +163,16 @@ def build(
     return call("build", files, output=output, chip=chip, options=options, ptx=ptx, fatbin=fatbin, as_json=as_json)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawOptions:
+    """How large a picture is, how far its scene goes, and where it is written; None where nothing is said."""
+
+    size: str | None = None
+    steps: int | None = None
+    out: str | None = None
+    frames: int | None = None
+
+
 def draw(
     scene: Annotated[str | None, typer.Argument(metavar="SCENE", help="Its name; without one they are listed.")] = None,
     size: Annotated[str | None, typer.Option("--size", metavar="WxH", help="Width and height in pixels.")] = None,
@@ -188,5 +198,5 @@ def draw(
     A scene goes on step by step on the GPU, or on the virtual one where there is none, and is written behind the last
     step, or as an animation: `gridstride draw mandelbrot --size 480x320 --out mandelbrot.apng`.
     """
-    options = {"size": size, "steps": steps, "out": out, "frames": frames, "device": device, "chip": chip}
-    return call("draw", scene, **options, as_json=as_json)
+    options = DrawOptions(size, steps, out, frames)
+    return call("draw", scene, options, device=device, chip=chip, as_json=as_json)
