@@ -20,11 +20,14 @@ _KEPT = frozenset({"DequantizeLinear"})
 """Weights in int8 stay so: the fusion of int8 products looks for them."""
 
 
-def fold_constants(graph: Graph) -> int:
-    """Replace nodes whose inputs are all constants by what they give; how many there were."""
+def fold_constants(graph: Graph, *, everything: bool = False) -> int:
+    """Replace nodes whose inputs are all constants by what they give; how many there were.
+
+    `everything`: quantized weights become numbers, too.
+    """
     kept: list[Node] = []
     for node in graph.nodes:
-        if _folds(node, graph):
+        if _folds(node, graph) and (everything or node.op not in _KEPT):
             values = evaluate(node, [graph.constants[name] if name else None for name in node.inputs], graph.opset)
             if all(value.size <= LARGEST for value in values):
                 graph.constants |= {name: value for name, value in zip(node.outputs, values, strict=False) if name}
@@ -38,7 +41,7 @@ def fold_constants(graph: Graph) -> int:
 
 def _folds(node: Node, graph: Graph) -> bool:
     return (
-        not node.domain and node.op not in _DRAWN and node.op not in _KEPT
+        not node.domain and node.op not in _DRAWN
         and all(name in graph.constants for name in node.present())
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.frameworks.onnx.errors import OnnxError, UnsupportedOperator
-from gridstride.frameworks.onnx.model_file import check_model, first_sentence, read_model
+from gridstride.frameworks.onnx.model_file import MOST_BYTES, check_model, first_sentence, read_model
 from gridstride.frameworks.onnx.packages import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +65,8 @@ class Graph:
     nodes: list[Node]
     constants: dict[str, Array]
     opset: int
+    ranks: dict[str, int] = field(default_factory=dict)
+    """How many axes values have, of those where ONNX's shape inference knows."""
     fresh: int = 0
 
     def producers(self) -> dict[str, Node]:
@@ -121,7 +124,19 @@ def graph_of(model: Any, path: str) -> Graph:
         nodes=[_node(node, number, path) for number, node in enumerate(graph.node)],
         constants=constants,
         opset=versions.get("", versions.get("ai.onnx", 1)),
+        ranks=_ranks(model),
     )
+
+
+def _ranks(model: Any) -> dict[str, int]:
+    onnx = onnx_package()
+    if model.ByteSize() < MOST_BYTES:
+        with suppress(onnx.shape_inference.InferenceError):  # what it cannot infer it need not know here
+            model = onnx.shape_inference.infer_shapes(model)
+    known = [*model.graph.input, *model.graph.value_info, *model.graph.output]
+    tensors = {value.name: value.type.tensor_type for value in known if value.type.HasField("tensor_type")}
+    ranks = {name: len(tensor.shape.dim) for name, tensor in tensors.items() if tensor.HasField("shape")}
+    return ranks | {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
 
 
 def _node(node: Any, number: int, path: str) -> Node:

@@ -9,7 +9,7 @@ from typing import Any
 from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package
 
-_MOST_BYTES = 2 << 30
+MOST_BYTES = 2 << 30
 """Of a protobuf message; larger weights lie in files beside the model."""
 
 
@@ -35,7 +35,7 @@ def read_model(path: str | Path) -> Any:
 def check_model(model: Any, path: str | Path, *, full: bool = True) -> None:
     """onnx's own checker, by `full` with shapes inferred strictly; OnnxError with what it says."""
     onnx = onnx_package()
-    large = model.ByteSize() >= _MOST_BYTES
+    large = model.ByteSize() >= MOST_BYTES
     try:
         onnx.checker.check_model(str(path) if large else model, full_check=full)
     except Exception as error:  # ValidationError, InferenceError, and what C++ throws besides

@@ -68,6 +68,27 @@ class Tensor:
         """Other sizes for elements in C order; the caller answers for `contiguous`."""
         return self.view(shape, contiguous_strides(shape))
 
+    def viewed(self, shape: Sequence[int]) -> Tensor | None:
+        """The same as `reshaped` of any view, where no element need be moved; None where one must."""
+        if self.contiguous:
+            return self.reshaped(shape)
+        sizes, (steps,) = collapsed(self.shape, self.strides)
+        strides: list[int] = []
+        remaining = 1  # elements of the chunk that are not spoken for
+        for n in reversed(shape):
+            if remaining == 1 and n != 1:
+                if not sizes:
+                    return None
+                remaining, stride = sizes.pop(), steps.pop()
+            if n == 1:
+                strides.append(0)
+                continue
+            if remaining % n:
+                return None
+            strides.append(stride)
+            remaining, stride = remaining // n, stride * n
+        return self.view(shape, strides[::-1]) if remaining == 1 and not sizes else None
+
     def with_axis(self, axis: int) -> Tensor:
         """An axis of size 1 in front of `axis`."""
         return self.view((*self.shape[:axis], 1, *self.shape[axis:]), (*self.strides[:axis], 0, *self.strides[axis:]))

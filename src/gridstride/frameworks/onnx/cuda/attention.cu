@@ -6,7 +6,7 @@
 //
 // All arrays are read by strides, whose last is that of a head's elements. HEAD_WIDTH and VALUE_WIDTH: elements of a head.
 // MASK: 0 none, 1 ELEMENT that is added, 2 bool: what may be seen. CAUSAL: query i sees the keys 0 to i + past.
-// A query that sees nothing gives zeros, or with MASK 1 and a mask of -inf alone NaN, as a softmax does.
+// EMPTY_ROWS: what a query gives that sees nothing: 0.0f, or NaN as a softmax of -inf alone does.
 
 #include <cuda_fp16.h>
 
@@ -15,6 +15,9 @@
 #endif
 #ifndef MASK
 #define MASK 0
+#endif
+#ifndef EMPTY_ROWS
+#define EMPTY_ROWS 0.0f
 #endif
 #ifndef CAUSAL
 #define CAUSAL 0
@@ -78,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) onnx_attention(
             if (lane + 32 * i < VALUE_WIDTH)
                 sum[i] = sum[i] * kept + weight * float(v[key * v_row + (lane + 32 * i) * v_element]);
     }
-    const float factor = MASK == 1 || total > 0.0f ? 1.0f / total : 0.0f;
+    const float factor = total > 0.0f ? 1.0f / total : EMPTY_ROWS;
 #pragma unroll
     for (int i = 0; i < VALUE_PARTS; ++i)
         if (lane + 32 * i < VALUE_WIDTH) out[(lane + 32 * i) * o_element] = ELEMENT(sum[i] * factor);

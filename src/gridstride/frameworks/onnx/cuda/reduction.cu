@@ -22,7 +22,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) onnx_reduction(
     int r3, int sr0, int sr1, int sr2, int sr3)
 {
     __shared__ WORK values[THREADS];
-    __shared__ int places[PLACES ? THREADS : 1];
+#if PLACES
+    __shared__ int places[THREADS];
+#endif
     int left = blockIdx.x;
     int start = left % k3 * sk3;
     left /= k3;
@@ -31,7 +33,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) onnx_reduction(
     start += left % k1 * sk1 + left / k1 * sk0;
 
     WORK mine = START;
+#if PLACES
     int place = -1;
+#endif
     for (int i = threadIdx.x; i < count; i += THREADS) {
         int rest = i;
         int at = start + rest % r3 * sr3;
@@ -50,7 +54,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) onnx_reduction(
 #endif
     }
     values[threadIdx.x] = mine;
-    if (PLACES) places[PLACES ? threadIdx.x : 0] = place;
+#if PLACES
+    places[threadIdx.x] = place;
+#endif
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {

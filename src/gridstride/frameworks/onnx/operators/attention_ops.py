@@ -15,6 +15,8 @@ from gridstride.frameworks.onnx.tensors import Tensor, Value
 
 FUSED = "gridstride::Attention"
 """softmax(scale q k + mask) v, as fused: inputs q, k with its last axes exchanged, v, mask."""
+ROTARY = "gridstride::Rotary"
+"""Rotary positions as fused from Split, Mul, Sub, Add and Concat."""
 _WARPS = 4
 _WIDEST = 512
 
@@ -26,6 +28,7 @@ class Masking:
     mask: Tensor | None = None
     causal: bool = False
     past: int = 0
+    empty_rows: str = "0.0f"  # what a query gives that sees nothing
 
 
 @operator(FUSED)
@@ -36,7 +39,8 @@ def fused(call: Call) -> Value:
     q4, k4, v4 = (_four(call.run, t) for t in (q, k.swapped(rank - 1, rank - 2), v))
     batch = np.broadcast_shapes(q4.shape[:2], k4.shape[:2], v4.shape[:2])
     q4, k4, v4 = (t.expanded([*batch, *t.shape[2:]]) for t in (q4, k4, v4))
-    out = attention(call.run, q4, k4, v4, Masking(mask), call.get("scale", 1.0))
+    how = Masking(mask, bool(call.get("causal", 0)), 0, call.get("empty_rows", "0.0f"))
+    out = attention(call.run, q4, k4, v4, how, call.get("scale", 1.0))
     if rank == 4:
         return out
     return call.run.contiguous(out).reshaped([*q.shape[:-1], v.shape[-1]])
@@ -109,12 +113,30 @@ def attention(run: Launcher, q: Tensor, k: Tensor, v: Tensor, how: Masking, scal
         mask = mask.expanded((b, h, queries, keys))
     kernel = run.own(
         "attention.cu", "onnx_attention", ELEMENT=kind, HEAD_WIDTH=width, VALUE_WIDTH=value_width, MASK=mask_kind,
-        CAUSAL=int(how.causal),
+        CAUSAL=int(how.causal), EMPTY_ROWS=how.empty_rows,
     )  # fmt: skip
     args = [q, *q.strides, k, *k.strides, v, *v.strides, mask, *(mask.strides if mask is not None else (0,) * 4)]
     args += [out, *out.strides, queries, keys, h // groups, how.past, float(scale)]
     run.launch(kernel, (ceil_div(queries, _WARPS), h, b), 32 * _WARPS, args)
     return out
+
+
+@operator(ROTARY)
+def fused_rotary(call: Call) -> Value:
+    """Pairs (i, i + D/2) of x's last axis, turned by cos and sin that broadcast to half of x."""
+    run, x = call.run, call.tensor(0)
+    out, half = run.empty(x.shape, x.dtype), x.shape[-1] // 2
+    _turn(run, x, call.tensor(1), call.tensor(2), out, half)
+    return out
+
+
+def _turn(run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half: int) -> None:
+    axis, kind = len(x.shape) - 1, computed_type(x.dtype, "RotaryEmbedding")
+    tensors = (x.sliced(axis, 0, half), x.sliced(axis, half, half), cos, sin)
+    lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
+    for place, result in ((0, "a0 * a2 - a1 * a3"), (half, "a1 * a2 + a0 * a3")):
+        operands = [Operand(t.dtype, t) for t in tensors]
+        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(axis, place, half))
 
 
 @operator("RotaryEmbedding")
@@ -130,12 +152,7 @@ def rotary(call: Call) -> Value:
     width = call.get("rotary_embedding_dim", 0) or x4.shape[3]
     out = run.empty([x4.shape[0], x4.shape[2], x4.shape[1], x4.shape[3]], x.dtype).swapped(1, 2)
     cos, sin = (call.tensor(i).with_axis(1) for i in (1, 2))
-    kind, half = computed_type(x.dtype, "RotaryEmbedding"), width // 2
-    low, high = x4.sliced(3, 0, half), x4.sliced(3, half, half)
-    lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
-    for place, result in ((0, "a0 * a2 - a1 * a3"), (half, "a1 * a2 + a0 * a3")):
-        operands = [Operand(t.dtype, t) for t in (low, high, cos, sin)]
-        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(3, place, half))
+    _turn(run, x4, cos, sin, out, width // 2)
     if width < x4.shape[3]:
         rest = x4.shape[3] - width
         copy(run, x4.sliced(3, width, rest), out.sliced(3, width, rest))

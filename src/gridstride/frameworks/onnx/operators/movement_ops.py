@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -12,18 +13,40 @@ from gridstride.frameworks.onnx.expressions import C_TYPES
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 
+SWAPPED = "gridstride::SwapLastAxes"
+"""Reshape, Transpose, Reshape, by which PyTorch's exporter exchanges the last two axes of keys."""
+
 
 @operator("Reshape")
 def reshape(call: Call) -> Value:
     """0 copies a size (unless allowzero), -1 is what is left."""
     x, wanted = call.tensor(0), call.integers(1) or []
     shape = [x.shape[i] if n == 0 and not call.get("allowzero", 0) else n for i, n in enumerate(wanted)]
-    if -1 in shape:
-        others = prod(n for n in shape if n != -1)
-        shape[shape.index(-1)] = x.size // others if others else 0
+    shape = _resolved(shape, x)
     if prod(shape) != x.size:
         raise OnnxError(f"{x.size} elements of shape {list(x.shape)} do not fit {wanted}")
-    return call.run.contiguous(x).reshaped(shape)
+    return reshaped(call, x, shape)
+
+
+def reshaped(call: Call, x: Tensor, shape: Sequence[int]) -> Tensor:
+    """A view where there is one, else of a copy."""
+    return x.viewed(shape) or call.run.contiguous(x).reshaped(shape)
+
+
+@operator(SWAPPED)
+def swapped(call: Call) -> Value:
+    """[…, T, D] to [-1, T, D], the last two exchanged, to […, D, T]: a view, where the shapes say just that."""
+    x, inner, outer = call.tensor(0), call.integers(1) or [], call.integers(2) or []
+    if inner[1:] == list(x.shape[-2:]) and outer == [*x.shape[:-2], x.shape[-1], x.shape[-2]]:
+        return x.swapped(len(x.shape) - 1, len(x.shape) - 2)
+    first = reshaped(call, x, _resolved(inner, x))
+    return reshaped(call, first.swapped(1, 2), _resolved(outer, x))
+
+
+def _resolved(shape: Sequence[int], x: Tensor) -> list[int]:
+    """With a number for -1."""
+    others = prod(n for n in shape if n != -1)
+    return [x.size // others if n == -1 and others else n for n in shape]
 
 
 @operator("Flatten")

@@ -1,0 +1,151 @@
+"""Attention, rotary positions and exchanged axes from their parts."""
+
+from __future__ import annotations
+
+from gridstride.frameworks.onnx.graph import Graph, Node
+from gridstride.frameworks.onnx.operators.attention_ops import FUSED, ROTARY
+from gridstride.frameworks.onnx.operators.movement_ops import SWAPPED
+from gridstride.frameworks.onnx.patterns import Matcher, either, rewrite
+
+_NAN = "__int_as_float(0x7fc00000)"
+_MASKED = -1e30
+"""A float mask that is so far below zero leaves nothing of a weight."""
+
+
+def fuse_swaps(graph: Graph) -> int:
+    """Reshape to three axes, Transpose of the last two, Reshape back."""
+    match, count = Matcher(graph), 0
+    for node in graph.nodes:
+        if node.qualified != "Reshape":
+            continue
+        turned = match.only(node.inputs[0], "Transpose")
+        if turned is None or turned.attributes.get("perm") != [0, 2, 1]:
+            continue
+        first = match.only(turned.inputs[0], "Reshape")
+        if first is not None:
+            rewrite(node, SWAPPED, [first.inputs[0], first.inputs[1], node.inputs[1]])
+            count += 1
+    return count
+
+
+# -- rotary ------------------------------------------------------------------------------------------------------------
+def fuse_rotary(graph: Graph) -> int:
+    """Concat(a cos - b sin, b cos + a sin) of the halves a, b of x's last axis."""
+    match, count = Matcher(graph), 0
+    for node in graph.nodes:
+        if node.qualified != "Concat" or len(node.inputs) != 2 or not _along_last(graph, node.inputs[0], node):
+            continue
+        found = _turned(match, node, graph)
+        if found is not None:
+            rewrite(node, ROTARY, found)
+            count += 1
+    return count
+
+
+def _turned(match: Matcher, node: Node, graph: Graph) -> list[str] | None:
+    low, high = match.only(node.inputs[0], "Sub"), match.only(node.inputs[1], "Add")
+    if low is None or high is None:
+        return None
+    products = [match.only(name, "Mul") for name in (*low.inputs, *high.inputs)]
+    if any(each is None for each in products):
+        return None
+    first, second, third, fourth = (each.inputs for each in products if each is not None)
+    (a, cos), (b, sin) = first, second
+    if third != [b, cos] or fourth != [a, sin]:
+        return None
+    split = next((each for each in graph.nodes if each.qualified == "Split" and each.outputs == [a, b]), None)
+    if split is None or len(split.inputs) > 1 or not _along_last(graph, split.inputs[0], split):
+        return None
+    return [split.inputs[0], cos, sin]
+
+
+# -- attention ---------------------------------------------------------------------------------------------------------
+def fuse_attention(graph: Graph) -> int:
+    """softmax(scale q k + mask) v: two products, a softmax, and what stands between them."""
+    match, count = Matcher(graph), 0
+    for node in graph.nodes:
+        if node.qualified != "MatMul" or node.inputs[1] in graph.constants:
+            continue
+        found = _attention(match, node, graph)
+        if found is not None:
+            inputs, attributes = found
+            rewrite(node, FUSED, inputs, **attributes)
+            count += 1
+    return count
+
+
+def _attention(match: Matcher, node: Node, graph: Graph) -> tuple[list[str], dict[str, object]] | None:
+    weights, empty_rows = node.inputs[0], _NAN
+    safe = match.only(weights, "Where")
+    if safe is not None:  # Where(IsNaN(w), 0, w), as PyTorch writes it
+        nan = match.only(safe.inputs[0], "IsNaN")
+        if nan is None or nan.inputs[0] != safe.inputs[2] or match.scalar(safe.inputs[1]) != 0.0:
+            return None
+        softmax, empty_rows = match.made_by(safe.inputs[2], "Softmax"), "0.0f"
+        if match.uses(safe.inputs[2]) != 2:
+            return None
+    else:
+        softmax = match.only(weights, "Softmax")
+    if softmax is None or graph.opset < 13 or not _along_last(graph, softmax.inputs[0], softmax):
+        return None
+    scores, scale, mask = softmax.inputs[0], 1.0, ""
+    masked = match.only(scores, "Add")
+    if masked is not None:
+        split = either(masked, lambda scores, mask: (scores, mask) if _scores(match, scores) else None)
+        if split is None:
+            return None
+        scores, mask = split
+    scaled = match.only(scores, "Mul", "Div")
+    if scaled is not None:
+        inner = _scaled(match, scaled)
+        if inner is None:
+            return None
+        scores, scale = inner
+    product = match.only(scores, "MatMul")
+    if product is None or product.inputs[1] in graph.constants:
+        return None
+    (q, scale_q), (k, scale_k) = (_unscaled(match, name) for name in product.inputs)
+    causal = bool(mask) and _causal(match, mask)
+    attributes = {"scale": scale * scale_q * scale_k, "causal": int(causal), "empty_rows": empty_rows}
+    return [q, k, node.inputs[1], "" if causal else mask], attributes
+
+
+def _along_last(graph: Graph, name: str, node: Node) -> bool:
+    """Whether a node's axis is the last of a value."""
+    axis, rank = node.attributes.get("axis", -1), graph.ranks.get(name)
+    return axis == -1 or (rank is not None and axis == rank - 1)
+
+
+def _scores(match: Matcher, name: str) -> bool:
+    """Whether a value is a product, or one times a number."""
+    return match.only(_unscaled(match, name)[0], "MatMul") is not None
+
+
+def _scaled(match: Matcher, node: Node) -> tuple[str, float] | None:
+    """x and c where a node is c x."""
+    if node.op == "Div":
+        divisor = match.scalar(node.inputs[1])
+        return (node.inputs[0], 1.0 / divisor) if divisor else None
+    return either(node, lambda x, c: (x, number) if (number := match.scalar(c)) is not None else None)
+
+
+def _unscaled(match: Matcher, name: str) -> tuple[str, float]:
+    """A value without the number that it is multiplied with."""
+    node = match.only(name, "Mul", "Div")
+    found = _scaled(match, node) if node is not None else None
+    return found or (name, 1.0)
+
+
+def _causal(match: Matcher, mask: str) -> bool:
+    """Where(Equal(Trilu(ones, lower), 0), -inf, 0): query i sees the keys 0 to i."""
+    where = match.made_by(mask, "Where")
+    equal = where and match.made_by(where.inputs[0], "Equal")
+    if not where or not equal or match.scalar(equal.inputs[1]) != 0.0:
+        return False
+    hidden, seen = match.scalar(where.inputs[1]), match.scalar(where.inputs[2])
+    triangle = match.made_by(equal.inputs[0], "Trilu")
+    if triangle is None or hidden is None or hidden > _MASKED or seen != 0.0:
+        return False
+    lower = not triangle.attributes.get("upper", 1) and len(triangle.inputs) == 1
+    ones = match.made_by(triangle.inputs[0], "Expand")
+    return bool(lower and ones and match.is_scalar(ones.inputs[0], 1.0))
