@@ -19,7 +19,7 @@ from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.folding import evaluate, fold_constants
 from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
-from gridstride.frameworks.onnx.input_values import check_inputs
+from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.operators import __all__ as _families
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
@@ -72,6 +72,7 @@ class Engine:
         self.device = choose(device)
         self._plugins = {**PLUGINS, **(plugins or {})}
         self.nodes_before = len(self.graph.nodes)
+        self.token_limits = token_limits(self.graph)
         self._check_operators()
         self.folded = fold_constants(self.graph)
         self.fusions = fuse(self.graph, keep=frozenset(self._plugins)) if fused else {}

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from gridstride.frameworks.onnx.errors import OnnxError
-from gridstride.frameworks.onnx.graph import Array, Port
+from gridstride.frameworks.onnx.graph import Array, Graph, Port
 
 DEFAULT_SIZES = (2, 16)
 """Of sizes that vary and nobody gave: the first one, the others."""
 _TOKENS = 32
-"""Random integers stay below it: they are tokens or labels more often than anything else."""
+"""Random integers stay below it where nothing says what they choose: they are labels more often than not."""
 
 
 def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> dict[str, Array]:
@@ -52,20 +52,38 @@ def _check(port: Port, array: Array, sizes: dict[str, int]) -> None:
             raise OnnxError(f"input {port.name!r} has shape {given}, the model takes {port}: axis {axis} must be {size}")
 
 
-def random_inputs(ports: Sequence[Port], sizes: Mapping[str, int], seed: int = 0, tokens: int = _TOKENS) -> dict[str, Array]:
-    """Normal floats, integers from 0 to `tokens`, bools; `sizes` gives those that vary, by name."""
-    draw = np.random.default_rng(seed)
+def token_limits(graph: Graph) -> dict[str, int]:
+    """Inputs that choose rows of a weight (an embedding), with how many rows there are."""
+    rows: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.qualified == "Gather" and not node.attributes.get("axis", 0) and node.inputs[0] in graph.constants:
+            count = len(graph.constants[node.inputs[0]])
+            rows[node.inputs[1]] = min(count, rows.get(node.inputs[1], count))
+    return {port.name: rows[port.name] for port in graph.inputs if port.name in rows}
+
+
+def random_inputs(
+    ports: Sequence[Port], sizes: Mapping[str, int], seed: int = 0, limits: Mapping[str, int] | None = None
+) -> dict[str, Array]:
+    """Normal floats, integers from 0 on, bools; `sizes` gives those that vary, by name.
+
+    `limits`: what integers stay below, by input; "" stands for all others.
+    """
+    draw, limits = np.random.default_rng(seed), limits or {}
     chosen = dict(sizes)
     names = sorted({size for port in ports for size in port.shape or () if isinstance(size, str)})
-    for name in sizes:
+    for name, size in sizes.items():
         if name not in names:
             raise OnnxError(f"the model has no size {name!r} that varies: it has {', '.join(names) or 'none'}")
+        if size < 0:
+            raise OnnxError(f"size {name} = {size} must be 0 or above")
     inputs = {}
     for port in ports:
         if port.shape is None:
             raise OnnxError(f"input {port.name!r} has no shape in the model: give it by --inputs FILE.npz")
         shape = [_size(size, axis, chosen) for axis, size in enumerate(port.shape)]
-        inputs[port.name] = _drawn(draw, shape, port.dtype, tokens)
+        limit = limits.get(port.name, limits.get("", _TOKENS))
+        inputs[port.name] = _drawn(draw, shape, port.dtype, limit)
     return inputs
 
 
@@ -76,11 +94,11 @@ def _size(size: int | str | None, axis: int, chosen: dict[str, int]) -> int:
     return default if size is None else chosen.setdefault(size, default)
 
 
-def _drawn(draw: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], tokens: int) -> Array:
+def _drawn(draw: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], limit: int) -> Array:
     if dtype.kind == "b":
         return np.asarray(draw.random(shape) < 0.5)
     if dtype.kind in "iu":
-        return draw.integers(0, tokens, shape).astype(dtype)
+        return draw.integers(0, limit, shape).astype(dtype)
     return draw.standard_normal(shape).astype(dtype)
 
 
