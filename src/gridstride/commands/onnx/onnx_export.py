@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride.commands.onnx.onnx_check import show_shapes, shapes_json
+from gridstride.commands.onnx.onnx_check import shapes_json, show_shapes
 from gridstride.commands.onnx.onnx_model import check_suffix, example, megabytes, mistakes_told
 from gridstride.commands.terminal import emit, print_stderr, stdout
 from gridstride.frameworks.onnx.check import check_file

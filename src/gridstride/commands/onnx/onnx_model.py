@@ -62,7 +62,7 @@ def logits_module(decoder: Any) -> Any:
     """The decoder with its head, as a module of tokens alone."""
     import torch
 
-    class Logits(torch.nn.Module):
+    class Logits(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.decoder = decoder

@@ -35,7 +35,9 @@ def run(
             _load_plugin(each)
         engine = Engine(file, device=chosen, fused=fused)
         ports = engine.graph.inputs
-        values = random_inputs(ports, chosen_sizes, seed, engine.token_limits) if inputs is None else read_inputs(inputs)
+        values = (
+            random_inputs(ports, chosen_sizes, seed, engine.token_limits) if inputs is None else read_inputs(inputs)
+        )
         result = engine.run(values, observe=True)
         errors = _compare(file, values, result) if compare else {}
     if target is not None:
@@ -66,7 +68,9 @@ def _compare(file: str, values: Mapping[str, Any], result: Result) -> dict[str, 
 def _json(
     file: str, engine: Engine, result: Result, errors: Mapping[str, tuple[float, float]], passed: bool
 ) -> dict[str, Any]:
-    shown = {name: {"shape": list(value.shape), "dtype": str(value.dtype)} for name, value in result.outputs.items()}
+    shown: dict[str, dict[str, Any]] = {
+        name: {"shape": list(value.shape), "dtype": str(value.dtype)} for name, value in result.outputs.items()
+    }
     for name, (error, _) in errors.items():
         shown[name]["error"] = error if np.isfinite(error) else "infinite"
     return {
@@ -91,16 +95,16 @@ def _total(nodes: Sequence[NodeRun]) -> float:
     return sum(node.ms or 0.0 for node in nodes)
 
 
-def _show(
-    file: str, engine: Engine, result: Result, errors: Mapping[str, tuple[float, float]], machine: str
-) -> None:
+def _show(file: str, engine: Engine, result: Result, errors: Mapping[str, tuple[float, float]], machine: str) -> None:
     console = stdout()
     fusions = ", ".join(f"{name} {count}" for name, count in engine.fusions.items()) or "none"
     launches = [launch for node in result.nodes for launch in node.launches]
     kind = "predicted" if engine.device.kind == "virtual" else "measured"
     console.print(f"{file} on {machine}: {engine.nodes_before} nodes, {len(result.nodes)} after fusion ({fusions})")
     console.print(_table(result.nodes, kind))
-    console.print(f"{len(launches)} launches, {_total(result.nodes):.4g} ms {kind}; views and host nodes left out above")
+    console.print(
+        f"{len(launches)} launches, {_total(result.nodes):.4g} ms {kind}; views and host nodes left out above"
+    )
     for name, value in result.outputs.items():
         error = f", max error {errors[name][0]:.2g} against onnxruntime" if name in errors else ""
         verdict = "  TOO LARGE" if name in errors and errors[name][1] > 1 else ""

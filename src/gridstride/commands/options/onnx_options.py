@@ -75,7 +75,9 @@ def run(
         list[str] | None,
         typer.Option("--plugin", metavar="FILE.py", help="Registers kernels for operators; repeatable."),
     ] = None,
-    compare: Annotated[bool, typer.Option("--compare", help="Compare with ONNX Runtime; exit 1 if it differs.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare with ONNX Runtime; exit 1 if it differs.")
+    ] = False,
     no_fusion: Annotated[bool, typer.Option("--no-fusion", help="Run the nodes as they stand in the file.")] = False,
     device: Annotated[
         str | None,

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from gridstride.frameworks.onnx.registry import plugin as plugin
 
 _HOMES = {
-    "Engine": "engine", "OnnxError": "errors", "UnsupportedOperator": "errors", "check_file": "check", "export_module": "export",
-    "plugin": "registry", "quantize_file": "quantize",
+    "Engine": "engine", "OnnxError": "errors", "UnsupportedOperator": "errors", "check_file": "check",
+    "export_module": "export", "plugin": "registry", "quantize_file": "quantize",
 }  # fmt: skip
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "Engine", "OnnxError", "UnsupportedOperator", "check_file", "export_module", "plugin", "quantize_file",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -123,7 +123,9 @@ def _compared(sizes: dict[str, int], outputs: Mapping[str, Array], expected: Seq
     errors, shares = [], []
     for (name, value), wanted in zip(outputs.items(), expected, strict=True):
         if value.shape != wanted.shape:
-            raise OnnxError(f"output {name!r} has shape {list(value.shape)} in the file and {list(wanted.shape)} in PyTorch")
+            raise OnnxError(
+                f"output {name!r} has shape {list(value.shape)} in the file and {list(wanted.shape)} in PyTorch"
+            )
         error, share = difference(value, wanted)
         errors.append(error)
         shares.append(share)

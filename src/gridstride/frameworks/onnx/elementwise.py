@@ -10,8 +10,14 @@ import numpy as np
 
 from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import (
-    C_TYPES, PRELUDE, c_type, computed_type, expression, literal, result_dtype,
-)  # fmt: skip
+    C_TYPES,
+    PRELUDE,
+    c_type,
+    computed_type,
+    expression,
+    literal,
+    result_dtype,
+)
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
 from gridstride.frameworks.onnx.tensors import Tensor, Value, collapsed
@@ -34,7 +40,9 @@ def run_node(run: Launcher, node: Node, values: Sequence[Value | None], constant
     """An elementwise node or chain; scalars among `constants` become part of the source."""
     given = {name: value for name, value in zip(node.inputs, values, strict=True) if name and value is not None}
     rank = max((len(value.shape) for name, value in given.items() if name not in constants), default=-1)
-    operands = {name: _operand(run, value, name in constants and len(value.shape) <= rank) for name, value in given.items()}
+    operands = {
+        name: _operand(run, value, name in constants and len(value.shape) <= rank) for name, value in given.items()
+    }
     body = node.body if node.op == ELEMENTWISE else [node]
     lines, variables = [], {}
     for number, (name, operand) in enumerate(operands.items()):
@@ -60,7 +68,7 @@ def _operand(run: Launcher, value: Value, written_out: bool) -> Operand:
 
 def _statement(node: Node, name: str, variables: Mapping[str, tuple[str, Any]]) -> tuple[str, np.dtype[Any]]:
     """One line of a chain, and the element type that it gives."""
-    given = [variables[each] if each else ("", None) for each in node.inputs]
+    given = [variables[each] if each else ("", np.dtype(np.float32)) for each in node.inputs]
     dtype = result_dtype(node, [dtype for _, dtype in given])
     kind = computed_type(dtype, f"{node.name}: its result")
     text = expression(node, [variable for variable, _ in given])

@@ -89,8 +89,8 @@ class Engine:
         if missing:
             named = ", ".join(f"{op} (node {name})" for op, name in missing.items())
             raise UnsupportedOperator(
-                f"{self.graph.name}: no kernel for {named}; register one with gridstride.frameworks.onnx.plugin, or run "
-                f"the model with onnxruntime. Supported: {', '.join(supported())}"
+                f"{self.graph.name}: no kernel for {named}; register one (gridstride.frameworks.onnx.plugin), or run "
+                f"it with onnxruntime. Supported: {', '.join(supported())}"
             )
 
     def _last_uses(self) -> list[list[str]]:
@@ -145,9 +145,7 @@ class Engine:
         shape = tuple(int(n) for n in results[0].shape) if results else ()
         return NodeRun(node.name, _title(node), shape, where, ms, launches)
 
-    def _compute(
-        self, launcher: Launcher, node: Node, values: Sequence[Value | None]
-    ) -> tuple[Sequence[Value], bool]:
+    def _compute(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> tuple[Sequence[Value], bool]:
         """What a node gives, and whether the host computed it."""
         name = node.qualified
         if name in self._plugins:

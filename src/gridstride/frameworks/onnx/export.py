@@ -1,4 +1,4 @@
-"""PyTorch modules to ONNX files, with sizes that vary: `torch.onnx.export(dynamo=True)`, its mistakes in one sentence."""
+"""PyTorch modules to ONNX files, with sizes that vary: `torch.onnx.export(dynamo=True)`."""
 
 from __future__ import annotations
 

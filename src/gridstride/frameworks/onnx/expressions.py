@@ -172,7 +172,8 @@ def result_dtype(node: Node, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
     if node.op == "Cast":
         from gridstride.frameworks.onnx.packages import onnx_package
 
-        return np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(node.attributes["to"]))
+        cast: np.dtype[Any] = np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(node.attributes["to"]))
+        return cast
     return dtypes[1] if node.op in ("Where", "CastLike") else dtypes[0]
 
 

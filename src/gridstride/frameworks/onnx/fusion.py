@@ -100,25 +100,20 @@ def fuse_biases(graph: Graph) -> int:
     match, count = Matcher(graph), 0
     for node in graph.nodes:
         if node.qualified == "Add":
-            count += either(node, lambda product, bias, node=node: _biased(match, node, product, bias)) or 0
+            count += bool(_biased(match, node, *node.inputs) or _biased(match, node, *node.inputs[::-1]))
         elif node.qualified == "Gemm" and _plain_gemm(match, node):
             rewrite(node, LINEAR, list(node.inputs), transB=node.attributes.get("transB", 0))
             count += 1
     return count
 
 
-def _biased(match: Matcher, node: Node, product: str, bias: str) -> int | None:
-    vector = match.constant(bias)
-    if vector is None or vector.ndim != 1:
-        return None
-    producer = match.only(product, "MatMul")
-    if producer is not None:
-        weight = match.constant(producer.inputs[1])
-        if weight is None or weight.ndim != 2 or weight.shape[1:] != vector.shape:
-            return None
-        rewrite(node, LINEAR, [*producer.inputs, bias])
-        return 1
-    return None
+def _biased(match: Matcher, node: Node, product: str, bias: str) -> bool:
+    vector, producer = match.constant(bias), match.only(product, "MatMul")
+    weight = None if producer is None else match.constant(producer.inputs[1])
+    if producer is None or vector is None or weight is None or weight.ndim != 2 or weight.shape[1:] != vector.shape:
+        return False
+    rewrite(node, LINEAR, [*producer.inputs, bias])
+    return True
 
 
 def _plain_gemm(match: Matcher, node: Node) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gridstride.frameworks.onnx.graph import Graph, Node
 from gridstride.frameworks.onnx.operators.attention_ops import FUSED, ROTARY
 from gridstride.frameworks.onnx.operators.movement_ops import SWAPPED
@@ -74,7 +76,7 @@ def fuse_attention(graph: Graph) -> int:
     return count
 
 
-def _attention(match: Matcher, node: Node, graph: Graph) -> tuple[list[str], dict[str, object]] | None:
+def _attention(match: Matcher, node: Node, graph: Graph) -> tuple[list[str], dict[str, Any]] | None:
     weights, empty_rows = node.inputs[0], _NAN
     safe = match.only(weights, "Where")
     if safe is not None:  # Where(IsNaN(w), 0, w), as PyTorch writes it
@@ -106,7 +108,7 @@ def _attention(match: Matcher, node: Node, graph: Graph) -> tuple[list[str], dic
         return None
     (q, scale_q), (k, scale_k) = (_unscaled(match, name) for name in product.inputs)
     causal = bool(mask) and _causal(match, mask)
-    attributes = {"scale": scale * scale_q * scale_k, "causal": int(causal), "empty_rows": empty_rows}
+    attributes: dict[str, Any] = {"scale": scale * scale_q * scale_k, "causal": int(causal), "empty_rows": empty_rows}
     return [q, k, node.inputs[1], "" if causal else mask], attributes
 
 

@@ -91,10 +91,11 @@ def _layer(match: Matcher, scaled: str, bias: str) -> tuple[str, str, str, float
         if vector is None or vector.shape != offset.shape or quotient is None:
             return None
         apart = match.made_by(quotient.inputs[0], "Sub")
-        epsilon = apart and _root(match, quotient.inputs[1], quotient.inputs[0])
-        mean = apart and match.only(apart.inputs[1], "ReduceMean")
-        fits = mean and mean.inputs[0] == apart.inputs[0] and match.reduces_last_axis(mean)
-        return (apart.inputs[0], weight, bias, epsilon) if fits and epsilon is not None else None
+        epsilon = _root(match, quotient.inputs[1], quotient.inputs[0])
+        mean = None if apart is None else match.only(apart.inputs[1], "ReduceMean")
+        if apart is None or epsilon is None or mean is None or not match.reduces_last_axis(mean):
+            return None
+        return (apart.inputs[0], weight, bias, epsilon) if mean.inputs[0] == apart.inputs[0] else None
 
     return either(product, centred)
 

@@ -188,4 +188,3 @@ def _port(value: Any, path: str) -> Port:
         return Port(value.name, dtype, None)
     sizes = (d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
     return Port(value.name, dtype, tuple(sizes))
-

@@ -49,7 +49,9 @@ def _check(port: Port, array: Array, sizes: dict[str, int]) -> None:
         if isinstance(size, str):
             size = sizes.setdefault(size, n)
         if size is not None and size != n:
-            raise OnnxError(f"input {port.name!r} has shape {given}, the model takes {port}: axis {axis} must be {size}")
+            raise OnnxError(
+                f"input {port.name!r} has shape {given}, the model takes {port}: axis {axis} must be {size}"
+            )
 
 
 def token_limits(graph: Graph) -> dict[str, int]:

@@ -74,5 +74,3 @@ def rewrite(node: Node, op: str, inputs: list[str], body: list[Node] | None = No
     """Make the last node of a pattern into what stands for all of it; "domain::op"."""
     node.domain, _, node.op = op.rpartition("::")
     node.inputs, node.attributes, node.body = inputs, attributes, body or []
-
-

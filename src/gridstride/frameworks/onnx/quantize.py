@@ -21,7 +21,7 @@ from gridstride.frameworks.onnx.model_file import check_model, first_sentence, r
 from gridstride.frameworks.onnx.packages import runtime_package
 
 MODES = ("dynamic", "static")
-_INTEGERS = frozenset("MatMulInteger ConvInteger QLinearMatMul QLinearConv QuantizeLinear DynamicQuantizeLinear".split())
+_INTEGERS = frozenset("MatMulInteger ConvInteger QLinearMatMul QLinearConv QuantizeLinear".split())
 Values = Mapping[str, Array]
 
 

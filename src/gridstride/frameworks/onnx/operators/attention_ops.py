@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +59,7 @@ def _four(run: Launcher, tensor: Tensor) -> Tensor:
 
 
 @operator("Attention")
-def attention_operator(call: Call) -> list[Value]:
+def attention_operator(call: Call) -> Sequence[Value]:
     """Of opset 23: 4-D [B, H, T, D] or 3-D [B, T, H D]; past and present keys and values; no softcap."""
     run = call.run
     if call.get("softcap", 0.0) or call.get("qk_matmul_output_mode", 0) or len(call.node.outputs) > 3:
@@ -115,7 +117,16 @@ def attention(run: Launcher, q: Tensor, k: Tensor, v: Tensor, how: Masking, scal
         "attention.cu", "onnx_attention", ELEMENT=kind, HEAD_WIDTH=width, VALUE_WIDTH=value_width, MASK=mask_kind,
         CAUSAL=int(how.causal), EMPTY_ROWS=how.empty_rows,
     )  # fmt: skip
-    args = [q, *q.strides, k, *k.strides, v, *v.strides, mask, *(mask.strides if mask is not None else (0,) * 4)]
+    args: list[Any] = [
+        q,
+        *q.strides,
+        k,
+        *k.strides,
+        v,
+        *v.strides,
+        mask,
+        *(mask.strides if mask is not None else (0,) * 4),
+    ]
     args += [out, *out.strides, queries, keys, h // groups, how.past, float(scale)]
     run.launch(kernel, (ceil_div(queries, _WARPS), h, b), 32 * _WARPS, args)
     return out
@@ -141,7 +152,7 @@ def _turn(run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half:
 
 @operator("RotaryEmbedding")
 def rotary(call: Call) -> Value:
-    """Of opset 23: x [B, H, T, D], or [B, T, H D] with num_heads; cos and sin [B, T, R/2], or tables by position ids."""
+    """Of opset 23: x [B, H, T, D], or [B, T, H D] with num_heads; cos and sin [B, T, R/2]."""
     run, x = call.run, call.tensor(0)
     if call.has(3):
         raise OnnxError("position_ids are not supported: cos and sin of each position are")

@@ -81,7 +81,9 @@ def convolution(call: Call) -> Value:
     dense, w, bias = call.dense(0), call.dense(1), call.optional(2)
     x, groups, kind = _image(call, dense), call.get("group", 1), element(dense, "x")
     if w.shape[1] * groups != x.shape[1]:
-        raise OnnxError(f"x has {x.shape[1]} channels, w {list(w.shape)} in {groups} groups takes {w.shape[1] * groups}")
+        raise OnnxError(
+            f"x has {x.shape[1]} channels, w {list(w.shape)} in {groups} groups takes {w.shape[1] * groups}"
+        )
     window = _window(call, w.shape[2:], dense.shape[2:])
     rows, columns = window.positions(x.shape[2:])
     out = call.run.empty((x.shape[0], w.shape[0], rows, columns), x.dtype)

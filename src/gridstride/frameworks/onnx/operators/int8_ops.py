@@ -153,7 +153,9 @@ def _product(
     if a.dtype.name not in _BYTES:
         raise OnnxError(f"A is {a.dtype}: int8 or uint8 is supported")
     if a.shape[-1] != b.rows:
-        raise OnnxError(f"A {list(a.shape)} times B [{b.rows}, {b.columns}]: {a.shape[-1]} columns do not meet its rows")
+        raise OnnxError(
+            f"A {list(a.shape)} times B [{b.rows}, {b.columns}]: {a.shape[-1]} columns do not meet its rows"
+        )
     if zero_a is not None and zero_a.size != 1:
         raise OnnxError(f"A has {zero_a.size} zero points: one is supported")
     out = call.run.empty([*a.shape[:-1], b.columns], dtype)

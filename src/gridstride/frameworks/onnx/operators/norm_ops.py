@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
 from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import computed_type, number
@@ -92,7 +90,7 @@ def batch_norm(call: Call) -> Value:
     behind = (1,) * (len(x.shape) - 2)
     scale, bias, mean, variance = (call.dense(i).reshaped((x.shape[1], *behind)) for i in range(1, 5))
     kind = computed_type(x.dtype, "BatchNormalization")
-    epsilon = number(np.float32(call.get("epsilon", 1e-5)))
+    epsilon = number(float(call.get("epsilon", 1e-5)))
     lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(5)]
     lines.append(f"const {kind} v = (a0 - a3) / sqrt(a4 + {epsilon}) * a1 + a2;")
     operands = [Operand(t.dtype, t) for t in (x, scale, bias, mean, variance)]

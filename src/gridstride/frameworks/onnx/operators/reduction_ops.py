@@ -59,8 +59,9 @@ def reduced(run: Launcher, x: Tensor, axes: list[int], how: Reduction, *, keep: 
     work = computed_type(x.dtype, "a reduced value")
     kind = c_type(x.dtype, "a reduced value")
     lowest, highest = _ends(x.dtype)
+    ends = {"LOWEST": lowest, "HIGHEST": highest}
     macros = {
-        "INPUT": kind, "OUTPUT": kind, "WORK": work, "START": {"LOWEST": lowest, "HIGHEST": highest}.get(how.start, how.start),
+        "INPUT": kind, "OUTPUT": kind, "WORK": work, "START": ends.get(how.start, how.start),
         "MAP(x)": how.map, "JOIN(a,b)": how.join, "FINISH(a)": how.finish,
     }  # fmt: skip
     return _launch(run, x, axes, x.dtype, keep, macros)
