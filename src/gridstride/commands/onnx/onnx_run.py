@@ -39,7 +39,7 @@ def run(
             random_inputs(ports, chosen_sizes, seed, engine.token_limits) if inputs is None else read_inputs(inputs)
         )
         result = engine.run(values, observe=True)
-        errors = _compare(file, values, result) if compare else {}
+        errors = _compare(file, values, result, int8=engine.int8) if compare else {}
     if target is not None:
         np.savez(target, **result.outputs)  # type: ignore[arg-type]
     passed = all(share <= 1 for _, share in errors.values())
@@ -60,9 +60,9 @@ def _load_plugin(file: str) -> None:
         raise WrongUse(f"--plugin {file}: {type(error).__name__}: {error}") from error
 
 
-def _compare(file: str, values: Mapping[str, Any], result: Result) -> dict[str, tuple[float, float]]:
+def _compare(file: str, values: Mapping[str, Any], result: Result, *, int8: bool) -> dict[str, tuple[float, float]]:
     wanted = run_session(session_of(file, file), values)
-    return {name: difference(value, wanted[name]) for name, value in result.outputs.items()}
+    return {name: difference(value, wanted[name], int8=int8) for name, value in result.outputs.items()}
 
 
 def _json(

@@ -17,6 +17,8 @@ from gridstride.frameworks.onnx.model_file import MOST_BYTES, check_model, first
 from gridstride.frameworks.onnx.packages import runtime_package, torch_package
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+INT8_TOLERANCE = 2e-2
+"""Of models with integers inside: a value halfway between two steps of 8 bits goes either way."""
 """Largest error by dtype, as a share of the largest value (of 1 where all are smaller)."""
 SHAPES: tuple[Mapping[str, int], ...] = ({"": 9, "batch": 2}, {"": 4, "batch": 1}, {"": 16, "batch": 3})
 """Values of sizes that vary, by name; "" stands for all others."""
@@ -132,8 +134,11 @@ def _compared(sizes: dict[str, int], outputs: Mapping[str, Array], expected: Seq
     return ShapeCheck(sizes, max(errors), max(shares))
 
 
-def difference(value: Array, wanted: Array, tolerances: Mapping[str, float] = TOLERANCES) -> tuple[float, float]:
-    """The largest difference, and what share of the tolerance it is; NaN and infinities must be at the same places."""
+def difference(value: Array, wanted: Array, *, int8: bool = False) -> tuple[float, float]:
+    """The largest difference, and what share of the tolerance it is; NaN and infinities must be at the same places.
+
+    `int8`: the model computes in integers.
+    """
     if not value.size:
         return 0.0, 0.0
     a, b = value.astype(np.float64), wanted.astype(np.float64)
@@ -144,4 +149,5 @@ def difference(value: Array, wanted: Array, tolerances: Mapping[str, float] = TO
     if value.dtype.kind in "iub":
         return error, 0.0 if error == 0 else float("inf")
     scale = max(float(np.abs(b[finite]).max(initial=0.0)), 1.0)
-    return error, error / scale / tolerances.get(value.dtype.name, TOLERANCES["float32"])
+    tolerance = INT8_TOLERANCE if int8 else TOLERANCES.get(value.dtype.name, TOLERANCES["float32"])
+    return error, error / scale / tolerance

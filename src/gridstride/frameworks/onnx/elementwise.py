@@ -72,8 +72,8 @@ def _statement(node: Node, name: str, variables: Mapping[str, tuple[str, Any]]) 
     dtype = result_dtype(node, [dtype for _, dtype in given])
     kind = computed_type(dtype, f"{node.name}: its result")
     text = expression(node, [variable for variable, _ in given])
-    if dtype.name == _HALF and node.op in ("Cast", "CastLike"):
-        text = f"__half2float(__float2half((float){text}))"
+    if dtype.name == _HALF:  # as if it had been stored
+        text = f"__half2float(__float2half((float)({text})))"
     return f"const {kind} {name} = ({kind})({text});", dtype
 
 

@@ -29,6 +29,7 @@ from gridstride.virtual.findings.finding import KernelFault
 
 _ON_HOST_AT_MOST = 1024
 """Elements that a node reads to be computed on the host: arithmetic on shapes, which would only wait for a launch."""
+_INTEGERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"})
 assert _families
 
 
@@ -73,6 +74,7 @@ class Engine:
         self._plugins = {**PLUGINS, **(plugins or {})}
         self.nodes_before = len(self.graph.nodes)
         self.token_limits = token_limits(self.graph)
+        self.int8 = any(node.op in _INTEGERS for node in self.graph.nodes)
         self._check_operators()
         self.folded = fold_constants(self.graph)
         self.fusions = fuse(self.graph, keep=frozenset(self._plugins)) if fused else {}

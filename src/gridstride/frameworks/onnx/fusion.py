@@ -37,8 +37,8 @@ def _passes(keep: frozenset[str]) -> dict[str, Pass]:
         "int8 product": fuse_int8,
         "weights in numbers": lambda graph: fold_constants(graph, everything=True),
         "activation": fuse_activations,
+        "layer norm": fuse_layer_norms,  # before what is a part of it
         "rms norm": fuse_rms_norms,
-        "layer norm": fuse_layer_norms,
         "batch norm": fold_batch_norms,
         "swapped axes": fuse_swaps,
         "rotary": fuse_rotary,

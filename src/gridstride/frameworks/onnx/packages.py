@@ -12,17 +12,17 @@ _INSTALL = "'gridstride[onnx]'"
 
 def onnx_package() -> ModuleType:
     """`onnx`, which reads and checks files; OnnxError with the command that installs it."""
-    return _required("onnx", "onnx", (1, 18), "ONNX")
+    return _required("onnx", "onnx", (1, 20), "ONNX")
 
 
 def runtime_package() -> ModuleType:
     """`onnxruntime`, which ours is compared with and which quantizes."""
-    return _required("onnxruntime", "onnxruntime", (1, 22), "ONNX Runtime")
+    return _required("onnxruntime", "onnxruntime", (1, 24), "ONNX Runtime")
 
 
 def script_package() -> ModuleType:
     """`onnxscript`, which PyTorch's exporter is written in."""
-    return _required("onnxscript", "onnxscript", (0, 5), "ONNX Script, which PyTorch's exporter needs,")
+    return _required("onnxscript", "onnxscript", (0, 7), "ONNX Script, which PyTorch's exporter needs,")
 
 
 def torch_package() -> ModuleType:

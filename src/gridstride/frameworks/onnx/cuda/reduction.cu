@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) onnx_reduction(
         at += rest % r2 * sr2;
         rest /= r2;
         at += rest % r1 * sr1 + rest / r1 * sr0;
-        const WORK each = MAP(WORK(x[at]));
+        const WORK each = MAP((WORK)x[at]);
 #if PLACES
         if (place < 0 || BETTER(each, mine) || (LAST && each == mine)) {
             mine = each;
@@ -76,9 +76,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) onnx_reduction(
     }
     if (threadIdx.x == 0) {
 #if PLACES
-        y[blockIdx.x] = OUTPUT(places[0]);
+        y[blockIdx.x] = (OUTPUT)places[0];
 #else
-        y[blockIdx.x] = OUTPUT(FINISH(values[0]));
+        y[blockIdx.x] = (OUTPUT)(FINISH(values[0]));
 #endif
     }
 }
