@@ -8,45 +8,38 @@ import numpy as np
 
 from gridstride.frameworks.onnx.expressions import ACTIVATIONS, ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.folding import fold_constants
-from gridstride.frameworks.onnx.fusion_attention import fuse_attention, fuse_rotary, fuse_swaps
+from gridstride.frameworks.onnx.fusion_attention import (
+    fuse_attention,
+    fuse_grouped_heads,
+    fuse_rotary,
+    fuse_swaps,
+)
 from gridstride.frameworks.onnx.fusion_int8 import fuse_int8
 from gridstride.frameworks.onnx.fusion_norms import fold_batch_norms, fuse_layer_norms, fuse_rms_norms
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Graph, Node
 from gridstride.frameworks.onnx.operators.convolution_ops import CONVOLUTION
+from gridstride.frameworks.onnx.operators.int8_ops import INT8_LINEAR
 from gridstride.frameworks.onnx.operators.product_ops import LINEAR
 from gridstride.frameworks.onnx.patterns import Matcher, either, rewrite
 
 _MOST_READ = 8
 """Values that a fused chain reads: each costs a kernel some parameters."""
-_INT8_LINEAR = "Int8Linear"
+_KEPT = "kept by a plugin:"
 Pass = Callable[[Graph], int]
 
 
 def fuse(graph: Graph, *, keep: frozenset[str] = frozenset()) -> dict[str, int]:
     """Run every pass; how often each one found something. Operators in `keep` stay as they are."""
     counts: dict[str, int] = {}
-    for name, run in _passes(keep).items():
+    kept = [node for node in graph.nodes if node.qualified in keep]
+    for node in kept:  # no pattern has a node of this domain
+        node.domain = _KEPT + node.domain
+    for name, run in _PASSES.items():
         counts[name] = run(graph)
         graph.drop_unused()
+    for node in kept:
+        node.domain = node.domain.removeprefix(_KEPT)
     return {name: count for name, count in counts.items() if count}
-
-
-def _passes(keep: frozenset[str]) -> dict[str, Pass]:
-    """In this order: what is known as a whole comes before what is made of any nodes."""
-    return {
-        "int8 product": fuse_int8,
-        "weights in numbers": lambda graph: fold_constants(graph, everything=True),
-        "activation": fuse_activations,
-        "layer norm": fuse_layer_norms,  # before what is a part of it
-        "rms norm": fuse_rms_norms,
-        "batch norm": fold_batch_norms,
-        "swapped axes": fuse_swaps,
-        "rotary": fuse_rotary,
-        "attention": fuse_attention,
-        "bias": lambda graph: fuse_biases(graph),
-        "product and activation": lambda graph: fuse_epilogues(graph, keep),
-        "elementwise": lambda graph: fuse_elementwise(graph, keep),
-    }
 
 
 # -- activations from their parts --------------------------------------------------------------------------------------
@@ -124,18 +117,18 @@ def _plain_gemm(match: Matcher, node: Node) -> bool:
     return factors and not node.attributes.get("transA", 0) and (absent or (bias is not None and bias.ndim == 1))
 
 
-def fuse_epilogues(graph: Graph, keep: frozenset[str]) -> int:
+def fuse_epilogues(graph: Graph) -> int:
     """The activation behind a product or a convolution goes into its kernel."""
     producers, uses, count = graph.producers(), graph.uses(), 0
     for node in graph.nodes:
-        if node.domain or node.op not in ACTIVATIONS or node.op in keep:
+        if node.domain or node.op not in ACTIVATIONS:
             continue
         producer = producers.get(node.inputs[0])
         if producer is None or uses[node.inputs[0]] != 1 or producer.body:
             continue
         activation = _self_contained(graph, node)
         op = _with_epilogue(graph, producer)
-        if op is None or activation is None or producer.qualified in keep:
+        if op is None or activation is None:
             continue
         attributes = producer.attributes
         rewrite(node, op, list(producer.inputs), [activation], **attributes)
@@ -148,7 +141,7 @@ def _with_epilogue(graph: Graph, producer: Node) -> str | None:
     if producer.op == "MatMul" and not producer.domain:
         weight = graph.constants.get(producer.inputs[1])
         return LINEAR if weight is not None and weight.ndim == 2 else None
-    if producer.qualified in (LINEAR, "gridstride::Int8Linear"):
+    if producer.qualified in (LINEAR, INT8_LINEAR):
         return producer.qualified
     return CONVOLUTION if producer.qualified == "Conv" else None
 
@@ -166,14 +159,14 @@ def _self_contained(graph: Graph, node: Node) -> Node | None:
 
 
 # -- chains ------------------------------------------------------------------------------------------------------------
-def fuse_elementwise(graph: Graph, keep: frozenset[str]) -> int:
+def fuse_elementwise(graph: Graph) -> int:
     """Elementwise nodes that one other reads go into it, from the end to the front."""
     producers, uses, absorbed, count = graph.producers(), graph.uses(), set[int](), 0
     for node in reversed(graph.nodes):
-        if id(node) in absorbed or not _fusible(node, keep):
+        if id(node) in absorbed or not _fusible(node):
             continue
         body, reads = [node], list(dict.fromkeys(node.present()))
-        while (inner := _next(producers, uses, graph, reads, body, keep)) is not None:
+        while (inner := _next(producers, uses, graph, reads, body)) is not None:
             body.insert(0, inner)
             absorbed.add(id(inner))
             at = reads.index(inner.outputs[0])
@@ -187,19 +180,18 @@ def fuse_elementwise(graph: Graph, keep: frozenset[str]) -> int:
     return count
 
 
-def _fusible(node: Node, keep: frozenset[str]) -> bool:
-    return not node.domain and node.op in ELEMENTWISE_OPS and node.op not in keep and not any(node.outputs[1:])
+def _fusible(node: Node) -> bool:
+    return not node.domain and node.op in ELEMENTWISE_OPS and not any(node.outputs[1:])
 
 
 def _next(
-    producers: dict[str, Node], uses: dict[str, int], graph: Graph, reads: list[str], body: list[Node],
-    keep: frozenset[str],
-) -> Node | None:  # fmt: skip
+    producers: dict[str, Node], uses: dict[str, int], graph: Graph, reads: list[str], body: list[Node]
+) -> Node | None:
     """A node whose value only this chain reads, once all that it reads still fits."""
     for name in reads:
         node = producers.get(name)
         inside = sum(each.inputs.count(name) for each in body)
-        if node is None or not _fusible(node, keep) or uses[name] != inside:
+        if node is None or not _fusible(node) or uses[name] != inside:
             continue
         others = {each for each in reads if each != name} | set(node.present())
         if len([each for each in others if not _is_number(graph, each)]) <= _MOST_READ:
@@ -210,3 +202,21 @@ def _next(
 def _is_number(graph: Graph, name: str) -> bool:
     value = graph.constants.get(name)
     return value is not None and np.size(value) == 1
+
+
+_PASSES: dict[str, Pass] = {
+    "int8 product": fuse_int8,
+    "weights in numbers": lambda graph: fold_constants(graph, everything=True),
+    "activation": fuse_activations,
+    "layer norm": fuse_layer_norms,  # before what is a part of it
+    "rms norm": fuse_rms_norms,
+    "batch norm": fold_batch_norms,
+    "swapped axes": fuse_swaps,
+    "rotary": fuse_rotary,
+    "attention": fuse_attention,
+    "grouped heads": fuse_grouped_heads,
+    "bias": fuse_biases,
+    "product and activation": fuse_epilogues,
+    "elementwise": fuse_elementwise,
+}
+"""In this order: what is known as a whole comes before what is made of any nodes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride.frameworks.onnx.graph import Graph, Node
-from gridstride.frameworks.onnx.operators.attention_ops import FUSED, ROTARY
+from gridstride.frameworks.onnx.operators.attention_ops import FUSED, GROUPED, ROTARY
 from gridstride.frameworks.onnx.operators.movement_ops import SWAPPED
 from gridstride.frameworks.onnx.patterns import Matcher, either, rewrite
 
@@ -74,6 +74,33 @@ def fuse_attention(graph: Graph) -> int:
             rewrite(node, FUSED, inputs, **attributes)
             count += 1
     return count
+
+
+def fuse_grouped_heads(graph: Graph) -> int:
+    """Keys and values repeated for the heads that share them (Unsqueeze, Expand, Reshape) are read as they are."""
+    match, producers, count = Matcher(graph), graph.producers(), 0
+    for node in graph.nodes:
+        if node.qualified != FUSED:
+            continue
+        swap = producers.get(node.inputs[1])
+        if swap is None or swap.qualified != SWAPPED or match.uses(node.inputs[1]) != 1:
+            continue
+        k, v = _repeated(match, swap.inputs[0]), _repeated(match, node.inputs[2])
+        if k is not None and v is not None:
+            mask = node.inputs[3] if len(node.inputs) > 3 else ""
+            rewrite(node, GROUPED, [node.inputs[0], k[0], v[0], mask, *k[1:], *v[1:]], **node.attributes)
+            count += 1
+    return count
+
+
+def _repeated(match: Matcher, name: str) -> list[str] | None:
+    """x and the shapes of Expand and Reshape."""
+    merged = match.made_by(name, "Reshape")
+    wide = merged and match.made_by(merged.inputs[0], "Expand")
+    single = wide and match.made_by(wide.inputs[0], "Unsqueeze")
+    if not merged or not wide or not single or match.axes(single) != [2]:
+        return None
+    return [single.inputs[0], wide.inputs[1], merged.inputs[1]]
 
 
 def _attention(match: Matcher, node: Node, graph: Graph) -> tuple[list[str], dict[str, Any]] | None:

@@ -17,6 +17,9 @@ from gridstride.frameworks.onnx.tensors import Tensor, Value
 
 FUSED = "gridstride::Attention"
 """softmax(scale q k + mask) v, as fused: inputs q, k with its last axes exchanged, v, mask."""
+GROUPED = "gridstride::GroupedAttention"
+"""The same with fewer heads of keys and values: inputs q, k, v, mask, and the shapes by which k and v were repeated.
+Here k is as it was before its last axes were exchanged."""
 ROTARY = "gridstride::Rotary"
 """Rotary positions as fused from Split, Mul, Sub, Add and Concat."""
 _WARPS = 4
@@ -46,6 +49,28 @@ def fused(call: Call) -> Value:
     if rank == 4:
         return out
     return call.run.contiguous(out).reshaped([*q.shape[:-1], v.shape[-1]])
+
+
+@operator(GROUPED)
+def grouped(call: Call) -> Value:
+    q, k, v = (call.tensor(i) for i in range(3))
+    if len(q.shape) != 4:
+        raise OnnxError(f"q has {len(q.shape)} axes, repeated heads have 4")
+    mask = call.tensor(3) if call.has(3) else None
+    k, v = (_unrepeated(call, t, place) for t, place in ((k, 4), (v, 6)))
+    how = Masking(mask, bool(call.get("causal", 0)), 0, call.get("empty_rows", "0.0f"))
+    return attention(call.run, q, k, v, how, call.get("scale", 1.0))
+
+
+def _unrepeated(call: Call, x: Tensor, place: int) -> Tensor:
+    """x [B, G, T, D] as it is, where the shapes of Expand and Reshape say that each head is repeated."""
+    wide, merged = call.integers(place) or [], call.integers(place + 1) or []
+    b, groups, length, width = x.shape
+    expanded = list(np.broadcast_shapes((b, groups, 1, length, width), tuple(wide)))
+    repeats = len(expanded) == 5 and expanded[:2] + expanded[3:] == [b, groups, length, width]
+    if repeats and merged in ([b, groups * expanded[2], length, width], [b, -1, length, width]):
+        return x
+    raise OnnxError(f"heads of {list(x.shape)} repeated to {expanded} and {merged}: run it without fusion")
 
 
 def _four(run: Launcher, tensor: Tensor) -> Tensor:

@@ -17,15 +17,19 @@ SWAPPED = "gridstride::SwapLastAxes"
 """Reshape, Transpose, Reshape, by which PyTorch's exporter exchanges the last two axes of keys."""
 
 
-@operator("Reshape")
-def reshape(call: Call) -> Value:
-    """0 copies a size (unless allowzero), -1 is what is left."""
+def _wanted(call: Call) -> list[int]:
+    """The shape that a Reshape asks for: 0 copies a size (unless allowzero), -1 is what is left."""
     x, wanted = call.tensor(0), call.integers(1) or []
     shape = [x.shape[i] if n == 0 and not call.get("allowzero", 0) else n for i, n in enumerate(wanted)]
     shape = _resolved(shape, x)
     if prod(shape) != x.size:
         raise OnnxError(f"{x.size} elements of shape {list(x.shape)} do not fit {wanted}")
-    return reshaped(call, x, shape)
+    return shape
+
+
+@operator("Reshape")
+def reshape(call: Call) -> Value:
+    return reshaped(call, call.tensor(0), _wanted(call))
 
 
 def reshaped(call: Call, x: Tensor, shape: Sequence[int]) -> Tensor:

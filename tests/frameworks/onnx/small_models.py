@@ -82,9 +82,10 @@ class Logits(nn.Module):
         return self.decoder.logits(self.decoder(tokens))
 
 
-GPT2 = {"family": "gpt2", "rotary_base": None, "norm": "layer", "activation": "gelu_tanh", "kv_heads": 4} | dict.fromkeys(
-    ("qkv_bias", "output_bias", "mlp_bias", "tied"), True
-)
+GPT2: dict[str, Any] = {
+    "family": "gpt2", "rotary_base": None, "norm": "layer", "activation": "gelu_tanh", "kv_heads": 4, "layers": 1,
+    "qkv_bias": True, "output_bias": True, "mlp_bias": True, "tied": True,
+}  # fmt: skip
 
 
 class Encoder(nn.Module):
@@ -174,7 +175,8 @@ def tables(path: Path) -> None:
     """Embeddings and other choices by index, triangles, pads, tiles, slices, reductions."""
     b = Builder(20, tokens=(LONG, ["batch", "length"]))
     x = b("Gather", normal(32, 12), "tokens")
-    x = b("Add", x, b("GatherND", normal(40, 12, seed=1), b("Unsqueeze", b("Sub", "tokens", np.int64(32)), np.array([-1]))))
+    negative = b("Unsqueeze", b("Sub", "tokens", np.int64(32)), np.array([-1]))
+    x = b("Add", x, b("GatherND", normal(40, 12, seed=1), negative))
     best = b("ArgMax", x, axis=-1, keepdims=1)
     chosen = b("GatherElements", x, best, axis=2)
     hot = b("OneHot", b("Squeeze", best, np.array([2])), np.array(12), np.array([0.0, 1.0], np.float32))
@@ -195,8 +197,8 @@ def elementwise(path: Path) -> None:
     """Functions of single elements, broadcast against rows, columns and numbers, in float16 too."""
     b = Builder(20, x=(FLOAT, ["batch", 5, "length"]), y=(FLOAT, [5, 1]))
     x = b("Add", "x", "y")
-    parts = [b(op, x) for op in "Tanh Sigmoid Erf Softplus Softsign HardSwish Mish Elu Selu LeakyRelu HardSigmoid".split()]
-    x = b("Sum", *parts)
+    functions = "Tanh Sigmoid Erf Softplus Softsign HardSwish Mish Elu Selu LeakyRelu HardSigmoid"
+    x = b("Sum", *(b(op, x) for op in functions.split()))
     x = b("Clip", b("Mul", x, b("Exp", b("Neg", b("Abs", "y")))), np.float32(-2), np.float32(2))
     x = b("Max", x, b("Min", b("Sin", x), b("Cos", "y")), np.float32(-1))
     half = b("Gelu", b("Cast", x, to=HALF), approximate="tanh")
@@ -221,7 +223,9 @@ def attention(path: Path) -> None:
 
 
 # -- in int8 -----------------------------------------------------------------------------------------------------------
-def quantized(write: Callable[[Path], object], mode: str, sizes: Sizes, limits: Mapping[str, int]) -> Callable[[Path], object]:
+def quantized(
+    write: Callable[[Path], object], mode: str, sizes: Sizes, limits: Mapping[str, int]
+) -> Callable[[Path], object]:
     """Writes a model, then its int8 form in its place."""
 
     def make(path: Path) -> None:
@@ -246,25 +250,27 @@ def models() -> dict[str, Model]:
         Model("mlp", "MLP: ReLU, GELU, softmax", exported(mlp(), [rows]), BATCH, ("bias", "product and activation")),
         Model("cnn", "CNN: grouped, strided and dilated convolutions, pools", exported(ConvNet(), [image]), BATCH,
               ("activation", "product and activation")),
-        Model("gpt2", "GPT-2", exported(Logits(**GPT2, layers=1), [tokens]), TOKENS, (*block, "bias"), 97),
+        Model("gpt2", "GPT-2", exported(Logits(**GPT2), [tokens]), TOKENS, (*block, "bias"), 97),
         Model("llama", "Llama, 2 layers, grouped heads", exported(Logits(), [tokens]), TOKENS,
               ("rms norm", "rotary", *block, "grouped heads"), 97),
         Model("qwen3", "Qwen 3, norms of heads", exported(Logits(family="qwen3", head_norm=True, layers=1), [tokens]),
               TOKENS, ("rms norm", "rotary", *block, "grouped heads"), 97),
-        Model("llama_half", "Llama in float16, 1 layer", exported(Logits(layers=1).half(), [tokens]), TOKENS[:1], block, 97),
-        Model("encoder", "BERT-like encoder with a padding mask", exported(Encoder(), [tokens, seen]), TOKENS[:1], block, 50),
+        Model("llama_half", "Llama in float16, 1 layer", exported(Logits(layers=1).half(), [tokens]), TOKENS[:1],
+              block, 97),
+        Model("encoder", "BERT-like encoder with a padding mask", exported(Encoder(), [tokens, seen]), TOKENS[:1],
+              block, 50),
         Model("vit", "Vision transformer, attention written out", exported(VisionTransformer(), [image]), BATCH,
               ("attention",)),
         Model("attention", "Attention, rotary and RMS norm as operators (opset 23)", attention, TOKENS),
         Model("norms", "Softmax and norms, whole and from their parts", norms, TOKENS, ("rms norm", "layer norm")),
         Model("tables", "Embeddings, indices, slices, reductions", tables, TOKENS),
         Model("elementwise", "Elementwise functions and broadcasts", elementwise, TOKENS[:1], ("elementwise",)),
-        Model("mlp_dynamic", "MLP in int8, dynamic", quantized(exported(mlp(), [rows]), "dynamic", {"batch": 8}, {}), BATCH,
-              ("int8 product",)),
-        Model("mlp_qdq", "MLP in int8, QDQ", quantized(exported(mlp(), [rows]), "static", {"batch": 8}, {}), BATCH,
-              ("int8 product",)),
-        Model("gpt2_dynamic", "GPT-2 in int8, dynamic, 1 layer",
-              quantized(exported(Logits(**GPT2, layers=1), [tokens]), "dynamic", TOKENS[0], {"": 97}), TOKENS[:1],
+        Model("mlp_dynamic", "MLP in int8, dynamic", quantized(exported(mlp(), [rows]), "dynamic", {"batch": 8}, {}),
+              BATCH, ("int8 product",)),
+        Model("mlp_qdq", "MLP in int8, QDQ", quantized(exported(mlp(), [rows]), "static", {"batch": 8}, {}),
+              BATCH, ("int8 product",)),
+        Model("gpt2_dynamic", "GPT-2 in int8, dynamic",
+              quantized(exported(Logits(**GPT2), [tokens]), "dynamic", TOKENS[0], {"": 97}), TOKENS[:1],
               ("int8 product",), 97),
     ]  # fmt: skip
     return {model.name: model for model in made}
