@@ -190,7 +190,8 @@ def tables(path: Path) -> None:
     sums = b("Concat", sums, b("ReduceL2", x, np.array([1])), b("ReduceMin", x, np.array([1])), axis=1)
     counts = b("Cast", b("ReduceSum", "tokens", np.array([1])), to=FLOAT)
     y = b("Div", sums, b("Reshape", counts, np.array([-1, 1, 1])))
-    onnx.save(b.model((y, FLOAT, 3), (best, LONG, 3)), path)
+    y = b("Add", y, b("CumSum", y, np.array(2), reverse=1, exclusive=1))
+    onnx.save(b.model((y, FLOAT, 3), (best, LONG, 3), (b("CumSum", "tokens", np.array(1)), LONG, 2)), path)
 
 
 def elementwise(path: Path) -> None:
@@ -268,7 +269,7 @@ def models() -> dict[str, Model]:
         Model("mlp_dynamic", "MLP in int8, dynamic", quantized(exported(mlp(), [rows]), "dynamic", {"batch": 8}, {}),
               BATCH, ("int8 product",)),
         Model("mlp_qdq", "MLP in int8, QDQ", quantized(exported(mlp(), [rows]), "static", {"batch": 8}, {}),
-              BATCH, ("int8 product",)),
+              BATCH, ("int8 product", "integers to integers")),
         Model("gpt2_dynamic", "GPT-2 in int8, dynamic",
               quantized(exported(Logits(**GPT2), [tokens]), "dynamic", TOKENS[0], {"": 97}), TOKENS[:1],
               ("int8 product",), 97),

@@ -24,7 +24,7 @@ from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.operators import __all__ as _families
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
 from gridstride.frameworks.onnx.tensors import Tensor, Value
-from gridstride.protocol import DeviceError
+from gridstride.protocol import DeviceError, LaunchError
 from gridstride.virtual.findings.finding import KernelFault
 
 _ON_HOST_AT_MOST = 1024
@@ -134,7 +134,7 @@ class Engine:
             results, on_host = self._compute(launcher, node, values)
         except CompileError as error:
             raise OnnxError(f"{node.name} ({node.qualified}): its kernel does not compile: {error}") from error
-        except (KernelFault, DeviceError) as error:
+        except (KernelFault, DeviceError, LaunchError) as error:
             first = str(error).splitlines()[0]
             raise OnnxError(f"{node.name} ({node.qualified}): {first}") from error
         except UnsupportedOperator:

@@ -14,7 +14,7 @@ from gridstride.frameworks.onnx.fusion_attention import (
     fuse_rotary,
     fuse_swaps,
 )
-from gridstride.frameworks.onnx.fusion_int8 import fuse_int8
+from gridstride.frameworks.onnx.fusion_int8 import fuse_int8, fuse_requantized
 from gridstride.frameworks.onnx.fusion_norms import fold_batch_norms, fuse_layer_norms, fuse_rms_norms
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Graph, Node
 from gridstride.frameworks.onnx.operators.convolution_ops import CONVOLUTION
@@ -217,6 +217,7 @@ _PASSES: dict[str, Pass] = {
     "grouped heads": fuse_grouped_heads,
     "bias": fuse_biases,
     "product and activation": fuse_epilogues,
+    "integers to integers": fuse_requantized,
     "elementwise": fuse_elementwise,
 }
 """In this order: what is known as a whole comes before what is made of any nodes."""

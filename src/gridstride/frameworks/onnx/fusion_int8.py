@@ -99,6 +99,21 @@ def _number(graph: Graph, match: Matcher, name: str) -> Array | None:
     return evaluate(made, values, graph.opset)[0] if all(value is not None for value in values) else None
 
 
+def fuse_requantized(graph: Graph) -> int:
+    """QuantizeLinear with one scale behind a product of integers, with what its kernel does besides."""
+    producers, uses, match, count = graph.producers(), graph.uses(), Matcher(graph), 0
+    for node in graph.nodes:
+        product = producers.get(node.inputs[0]) if node.qualified == "QuantizeLinear" else None
+        if product is None or product.qualified != INT8_LINEAR or uses[node.inputs[0]] != 1 or len(product.inputs) > 7:
+            continue
+        scale, zero = match.constant(node.inputs[1]), match.constant(node.inputs[2]) if len(node.inputs) > 2 else None
+        if scale is None or scale.size != 1 or scale.dtype != np.float32 or (zero is not None and zero.itemsize > 1):
+            continue
+        rewrite(node, INT8_LINEAR, [*product.inputs, *node.inputs[1:3]], product.body)
+        count += 1
+    return count
+
+
 def _add_biases(graph: Graph) -> None:
     """Add of a vector behind a product of integers goes into it."""
     producers, uses = graph.producers(), graph.uses()

@@ -110,11 +110,12 @@ def read_inputs(path: str | Path) -> dict[str, Array]:
     if not file.is_file():
         raise OnnxError(f"there is no file {path}: np.savez(…) writes one, an array for each input by its name")
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                raise OnnxError(f"{path} holds one array without a name: np.savez('{path}', name=array)")
+        archive = np.load(file, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise OnnxError(f"{path} holds one array without a name: np.savez('{path}', name=array)")
+        with archive:
             return {name: archive[name] for name in archive.files}
+    except OnnxError:
+        raise
     except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        if isinstance(error, OnnxError):
-            raise
         raise OnnxError(f"{path} is no .npz file, or it is cut short: np.savez(…) writes one") from error

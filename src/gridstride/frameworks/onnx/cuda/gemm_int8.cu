@@ -5,15 +5,16 @@
 //   The sum of (a - za) (b - zb) is: sum ab - za sum b - zb sum a + K za zb. Sums of B's columns are known beforehand.
 //
 // SIGNED_A: 1 for int8, 0 for uint8; SIGNED_B likewise. A uint8 is made an int8 by 128 less, its zero point too.
-// OUTPUT_INT32: the sum itself is stored; else scale_a * scale_b * sum + bias, through ACTIVATION.
+// OUTPUT: 0 the sum itself (int32); 1 scale_a * scale_b * sum + bias, through ACTIVATION (float); 2 uint8 or 3 int8 of
+//   that number divided by scale_y, plus zero_y.
 
 #include <cuda_fp16.h>
 
 #ifndef SIGNED_A
 #define SIGNED_A 0
 #endif
-#ifndef OUTPUT_INT32
-#define OUTPUT_INT32 0
+#ifndef OUTPUT
+#define OUTPUT 1
 #endif
 #ifndef ACTIVATION
 #define ACTIVATION(v) (v)
@@ -23,16 +24,20 @@ constexpr int SIDE = 16;
 constexpr int WORDS = 16;  // of four elements of k, in a step
 constexpr int FLIP = 0x80808080;  // uint8 to int8, four at a time
 
-#if OUTPUT_INT32
+#if OUTPUT == 0
 typedef int Out;
-#else
+#elif OUTPUT == 1
 typedef float Out;
+#elif OUTPUT == 2
+typedef unsigned char Out;
+#else
+typedef signed char Out;
 #endif
 
 extern "C" __global__ void __launch_bounds__(SIDE * SIDE) onnx_gemm_int8(
     const unsigned char* a, const unsigned char* zero_a, const int* packed_b, const int* sum_b,
-    const signed char* zero_b, int per_column, const float* scale_a, const float* scale_b, const float* bias, Out* c,
-    int M, int N, int K)
+    const signed char* zero_b, int per_column, const float* scale_a, const float* scale_b, const float* bias,
+    const float* scale_y, const Out* zero_y, Out* c, int M, int N, int K)
 {
     __shared__ int tile_a[SIDE][WORDS + 1];
     __shared__ int tile_b[WORDS][SIDE];
@@ -71,11 +76,17 @@ extern "C" __global__ void __launch_bounds__(SIDE * SIDE) onnx_gemm_int8(
     const int za = (zero_a ? (SIGNED_A ? int((signed char)*zero_a) : int(*zero_a)) : 0) - (SIGNED_A ? 0 : 128);
     const int zb = zero_b ? zero_b[per_column ? column : 0] : 0;
     const int exact = sum - za * sum_b[column] - zb * sum_a + K * za * zb;
-#if OUTPUT_INT32
+#if OUTPUT == 0
     c[(long long)row * N + column] = exact;
 #else
     const float scale = *scale_a * scale_b[per_column ? column : 0];
     const float v = scale * exact + (bias ? bias[column] : 0.0f);
+#if OUTPUT == 1
     c[(long long)row * N + column] = ACTIVATION(v);
+#else
+    const int least = OUTPUT == 2 ? 0 : -128, zero = zero_y ? int(*zero_y) : 0;
+    const float steps = rintf((ACTIVATION(v)) / *scale_y);
+    c[(long long)row * N + column] = Out(int(fminf(fmaxf(steps, float(least - zero)), float(least + 255 - zero))) + zero);
+#endif
 #endif
 }

@@ -19,9 +19,11 @@ from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 
 INT8_LINEAR = "gridstride::Int8Linear"
-"""Inputs: a, its scale and zero point, b, its scale and zero point, bias; an activation in `body`."""
+"""Inputs: a, its scale and zero point, b, its scale and zero point, bias, and where the result is quantized its scale
+and zero point; an activation in `body`."""
 _SIDE = 16
 _BYTES = ("int8", "uint8")
+_OUTPUTS = {"int32": 0, "float32": 1, "uint8": 2, "int8": 3}
 _SATURATED = """
 template <class T> __device__ __forceinline__ int saturated(T x, int least, int most)
 {
@@ -137,14 +139,16 @@ def _packed(call: Call, weight: int, zero: int) -> Packed:
 @operator("MatMulInteger")
 def matmul_integer(call: Call) -> Value:
     b = _packed(call, 1, 3)
-    return _product(call, call.dense(0), call.optional(2), b, np.dtype(np.int32), [None, None, None])
+    return _product(call, call.dense(0), call.optional(2), b, np.dtype(np.int32), [None] * 5)
 
 
 @operator(INT8_LINEAR)
 def int8_linear(call: Call) -> Value:
     b = _packed(call, 3, 5)
-    scales = [call.dense(1), call.dense(4), call.optional(6)]
-    return _product(call, call.dense(0), call.optional(2), b, np.dtype(np.float32), scales)
+    scale, zero = call.optional(7), call.optional(8)
+    dtype = np.dtype(np.float32) if scale is None else np.dtype(np.uint8) if zero is None else zero.dtype
+    scales = [call.dense(1), call.dense(4), call.optional(6), scale, zero]
+    return _product(call, call.dense(0), call.optional(2), b, dtype, scales)
 
 
 def _product(
@@ -170,10 +174,10 @@ def _product(
         columned_zero, columned_scale = b.zero, scales[1]
     activation = call.node.body[0] if call.node.body else None
     kernel = call.run.own(
-        "gemm_int8.cu", "onnx_gemm_int8", SIGNED_A=int(a.dtype == np.int8), OUTPUT_INT32=int(dtype == np.int32),
+        "gemm_int8.cu", "onnx_gemm_int8", SIGNED_A=int(a.dtype == np.int8), OUTPUT=_OUTPUTS[dtype.name],
         **activation_macro(activation),
     )  # fmt: skip
-    args = [a, zero_a, b.words, b.sums, columned_zero, per_column, scales[0], columned_scale, scales[2], out]
+    args = [a, zero_a, b.words, b.sums, columned_zero, per_column, scales[0], columned_scale, *scales[2:], out]
     grid = (ceil_div(b.columns, _SIDE), ceil_div(rows, _SIDE))
     call.run.launch(kernel, grid, (_SIDE, _SIDE), [*args, rows, b.columns, b.rows])
     return out

@@ -132,6 +132,20 @@ def softmax(call: Call) -> Value:
     return rows.swapped(axis, rank - 1)
 
 
+@operator("CumSum")
+def cumulative_sum(call: Call) -> Value:
+    x = call.dense(0)
+    axis = axis_of((call.integers(1) or [0])[0], len(x.shape))
+    out, n, inner = call.run.empty(x.shape, x.dtype), x.shape[axis], prod(x.shape[axis + 1 :])
+    if out.size:
+        macros = {"ELEMENT": c_type(x.dtype, "x"), "SUM": computed_type(x.dtype, "x")}
+        columns = x.size // n
+        args = [x, out, columns, n, inner, call.get("exclusive", 0), call.get("reverse", 0)]
+        kernel = call.run.own("cumulative_sum.cu", "onnx_cumulative_sum", **macros)
+        call.run.launch(kernel, ceil_div(columns, THREADS), THREADS, args)
+    return out
+
+
 def _rows(call: Call, x: Tensor) -> Tensor:
     """Along the last axis: the ladder's kernel, and for the logarithm one of our own."""
     run, out, columns = call.run, call.run.empty(x.shape, x.dtype), x.shape[-1]
