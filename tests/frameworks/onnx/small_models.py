@@ -127,7 +127,9 @@ class Builder:
     """A graph, node by node: `b("Add", x, y)` gives the name of the result; arrays become weights."""
 
     def __init__(self, opset: int, **inputs: tuple[int, Sequence[int | str]]) -> None:
-        self.opset, self.nodes, self.weights = opset, [], []
+        self.opset = opset
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
         self.inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()]
 
     def __call__(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:

@@ -23,13 +23,11 @@ def small() -> dict[str, Model]:
     return models()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_engine_gives_what_onnx_runtime_gives(
-    name: str, small: dict[str, Model], tmp_path: Path, gpu: object
-) -> None:
-    model, path = small[name], tmp_path / "model.onnx"
+def hold(model: Model, path: Path, device: str | None = None) -> None:
+    """Every shape of a model against ONNX Runtime."""
     model.write(path)
-    engines = [Engine(path), *([Engine(path, fused=False)] if name in QUICK else [])]
+    fusions = (True, False) if model.name in QUICK else (True,)
+    engines = [Engine(path, device=device, fused=fused) for fused in fusions]
     session = session_of(path, str(path))
     for sizes in model.shapes:
         values = random_inputs(engines[0].graph.inputs, sizes, 0, {"": model.tokens} | engines[0].token_limits)
@@ -41,6 +39,19 @@ def test_the_engine_gives_what_onnx_runtime_gives(
                 error, share = difference(outputs[output], value, int8=engine.int8)
                 assert share <= 1, f"{output} at {sizes}: error {error}"
     assert set(model.fusions) <= engines[0].fusions.keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_gives_what_onnx_runtime_gives(
+    name: str, small: dict[str, Model], tmp_path: Path, gpu: object
+) -> None:
+    hold(small[name], tmp_path / "model.onnx")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_so_it_does_on_a_physical_gpu(name: str, small: dict[str, Model], tmp_path: Path) -> None:
+    hold(small[name], tmp_path / "model.onnx", "physical")
 
 
 def test_every_model_is_named(small: dict[str, Model]) -> None:

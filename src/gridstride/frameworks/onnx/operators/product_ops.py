@@ -89,7 +89,7 @@ def _batched(run: Launcher, a: Tensor, b: Tensor, end: Epilogue) -> Tensor:
     out = run.empty([*batch, rows, columns], a.dtype)
     if not out.size:
         return out
-    if len(b.shape) == 2 and len(batch) and a.contiguous:  # all rows of the batch are one matrix
+    if len(b.shape) == 2 and a.contiguous:  # all rows of a batch are one matrix
         flat = a.reshaped((prod(batch) * rows, depth))
         _write(run, flat, b, end, out.reshaped((prod(batch) * rows, columns)))
         return out
