@@ -209,7 +209,7 @@ def elementwise(path: Path) -> None:
     mask = b("And", b("Less", x, np.float32(2.5)), b("Not", b("IsNaN", b("Log", x))))
     z = b("Where", mask, b("Pow", x, np.float32(1.5)), b("Reciprocal", x))
     whole = b("Mod", b("Cast", b("Mul", "x", np.float32(10)), to=LONG), np.int64(7))
-    onnx.save(b.model((z, FLOAT, 3), (half, HALF, 3), (whole, LONG, 3)), path)
+    onnx.save(b.model((z, FLOAT, 3), (half, HALF, 3), (whole, LONG, 3), (b("CastLike", whole, "y"), FLOAT, 3)), path)
 
 
 def attention(path: Path) -> None:

@@ -16,7 +16,7 @@ from gridstride.device.choice import use
 from gridstride.frameworks.onnx import elementwise
 from gridstride.frameworks.onnx.errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
-from gridstride.frameworks.onnx.folding import evaluate, fold_constants
+from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants
 from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
@@ -85,7 +85,8 @@ class Engine:
         known = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}
         missing: dict[str, str] = {}
         for node in self.graph.nodes:
-            constant = all(name in self.graph.constants for name in node.present()) and not node.domain
+            constant = all(name in self.graph.constants for name in node.present())
+            constant = constant and not node.domain and node.op not in DRAWN
             if node.qualified not in known and not constant:
                 missing.setdefault(node.qualified, node.name)
         if missing:
@@ -165,6 +166,8 @@ class Engine:
             arrays = [None if value is None else launcher.on_host(value) for value in values]
             return evaluate(node, arrays, self.graph.opset), True
         call = Call(launcher, node, values, self.graph.constants, self._kept, self.graph.opset)
+        if name not in OPERATORS:  # a constant that was too large to be folded
+            raise UnsupportedOperator(f"{node.name} ({name}): there is no kernel for it")
         return _listed(OPERATORS[name](call)), False
 
     def _elementwise(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Value:

@@ -154,7 +154,7 @@ _EXPRESSIONS: dict[str, Expression] = {
     "LessOrEqual": _plain("({0} <= {1})"),
     "Where": _plain("({0} ? {1} : {2})"),
 }
-ELEMENTWISE_OPS = frozenset(_EXPRESSIONS) | {"CastLike"}
+ELEMENTWISE_OPS = frozenset(_EXPRESSIONS)
 ACTIVATIONS = frozenset("Relu Gelu Sigmoid Tanh Swish LeakyRelu Elu HardSwish Clip".split())
 """Those that go into the end of a product."""
 _TO_BOOL = frozenset("Not IsNaN And Or Xor Equal Greater GreaterOrEqual Less LessOrEqual".split())
@@ -162,7 +162,7 @@ _TO_BOOL = frozenset("Not IsNaN And Or Xor Equal Greater GreaterOrEqual Less Les
 
 def expression(node: Node, operands: Sequence[str]) -> str:
     """What a node computes of its operands, which are names of variables."""
-    return _EXPRESSIONS["Cast" if node.op == "CastLike" else node.op](operands, node.attributes)
+    return _EXPRESSIONS[node.op](operands, node.attributes)
 
 
 def result_dtype(node: Node, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
@@ -174,7 +174,7 @@ def result_dtype(node: Node, dtypes: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
 
         cast: np.dtype[Any] = np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(node.attributes["to"]))
         return cast
-    return dtypes[1] if node.op in ("Where", "CastLike") else dtypes[0]
+    return dtypes[1] if node.op == "Where" else dtypes[0]
 
 
 def literal(value: Array) -> str | None:

@@ -15,7 +15,7 @@ from gridstride.frameworks.onnx.packages import onnx_package
 
 LARGEST = 1 << 24
 """Elements of a folded value: a larger one, of a ConstantOfShape say, is made when it is wanted."""
-_DRAWN = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial"})
+DRAWN = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial"})
 _KEPT = frozenset({"DequantizeLinear"})
 """Weights in int8 stay so: the fusion of int8 products looks for them."""
 
@@ -41,7 +41,7 @@ def fold_constants(graph: Graph, *, everything: bool = False) -> int:
 
 def _folds(node: Node, graph: Graph) -> bool:
     return (
-        not node.domain and node.op not in _DRAWN
+        not node.domain and node.op not in DRAWN
         and all(name in graph.constants for name in node.present())
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ extern "C" __global__ void onnx_gemm(
 
     const int x = threadIdx.x, y = threadIdx.y;
     const int t = y * SIDE + x;
-    const int top = blockIdx.y * TILE, left = blockIdx.x * TILE;  // of the block's piece of C
+    const int top = blockIdx.x * TILE, left = blockIdx.y * TILE;  // of the block's piece of C
     const int outer_index = blockIdx.z / inner, inner_index = blockIdx.z % inner;
     a += outer_index * a_outer + inner_index * a_inner;
     b += outer_index * b_outer + inner_index * b_inner;

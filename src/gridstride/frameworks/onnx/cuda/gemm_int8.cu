@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(SIDE * SIDE) onnx_gemm_int8(
     __shared__ int tile_b[WORDS][SIDE];
 
     const int x = threadIdx.x, y = threadIdx.y;
-    const int row = blockIdx.y * SIDE + y, column = blockIdx.x * SIDE + x;
+    const int row = blockIdx.x * SIDE + y, column = blockIdx.y * SIDE + x;
     const int words = (K + 3) / 4;
     const bool aligned = K % 4 == 0 && ((size_t)a & 3) == 0;
     int sum = 0, sum_a = 0;

@@ -12,6 +12,7 @@ from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate
 from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
+from gridstride.frameworks.onnx.operators.movement_ops import reshaped, resolved
 from gridstride.frameworks.onnx.registry import Call, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 
@@ -63,14 +64,15 @@ def grouped(call: Call) -> Value:
 
 
 def _unrepeated(call: Call, x: Tensor, place: int) -> Tensor:
-    """x [B, G, T, D] as it is, where the shapes of Expand and Reshape say that each head is repeated."""
+    """x [B, G, T, D] as it is, where the shapes of Expand and Reshape say that each head is repeated; else repeated."""
     wide, merged = call.integers(place) or [], call.integers(place + 1) or []
     b, groups, length, width = x.shape
     expanded = list(np.broadcast_shapes((b, groups, 1, length, width), tuple(wide)))
     repeats = len(expanded) == 5 and expanded[:2] + expanded[3:] == [b, groups, length, width]
     if repeats and merged in ([b, groups * expanded[2], length, width], [b, -1, length, width]):
         return x
-    raise OnnxError(f"heads of {list(x.shape)} repeated to {expanded} and {merged}: run it without fusion")
+    copied = x.with_axis(2).expanded(expanded)
+    return reshaped(call, copied, resolved(merged, copied))
 
 
 def _four(run: Launcher, tensor: Tensor) -> Tensor:

@@ -178,7 +178,7 @@ def _product(
         **activation_macro(activation),
     )  # fmt: skip
     args = [a, zero_a, b.words, b.sums, columned_zero, per_column, scales[0], columned_scale, *scales[2:], out]
-    grid = (ceil_div(b.columns, _SIDE), ceil_div(rows, _SIDE))
+    grid = (ceil_div(rows, _SIDE), ceil_div(b.columns, _SIDE))
     call.run.launch(kernel, grid, (_SIDE, _SIDE), [*args, rows, b.columns, b.rows])
     return out
 

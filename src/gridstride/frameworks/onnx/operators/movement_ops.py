@@ -7,9 +7,11 @@ from math import prod
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate, fill
+from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate, fill, run_node
 from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import C_TYPES
+from gridstride.frameworks.onnx.graph import Node
+from gridstride.frameworks.onnx.packages import onnx_package
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 
@@ -21,7 +23,7 @@ def _wanted(call: Call) -> list[int]:
     """The shape that a Reshape asks for: 0 copies a size (unless allowzero), -1 is what is left."""
     x, wanted = call.tensor(0), call.integers(1) or []
     shape = [x.shape[i] if n == 0 and not call.get("allowzero", 0) else n for i, n in enumerate(wanted)]
-    shape = _resolved(shape, x)
+    shape = resolved(shape, x)
     if prod(shape) != x.size:
         raise OnnxError(f"{x.size} elements of shape {list(x.shape)} do not fit {wanted}")
     return shape
@@ -43,11 +45,11 @@ def swapped(call: Call) -> Value:
     x, inner, outer = call.tensor(0), call.integers(1) or [], call.integers(2) or []
     if inner[1:] == list(x.shape[-2:]) and outer == [*x.shape[:-2], x.shape[-1], x.shape[-2]]:
         return x.swapped(len(x.shape) - 1, len(x.shape) - 2)
-    first = reshaped(call, x, _resolved(inner, x))
-    return reshaped(call, first.swapped(1, 2), _resolved(outer, x))
+    first = reshaped(call, x, resolved(inner, x))
+    return reshaped(call, first.swapped(1, 2), resolved(outer, x))
 
 
-def _resolved(shape: Sequence[int], x: Tensor) -> list[int]:
+def resolved(shape: Sequence[int], x: Tensor) -> list[int]:
     """With a number for -1."""
     others = prod(n for n in shape if n != -1)
     return [x.size // others if n == -1 and others else n for n in shape]
@@ -199,3 +201,11 @@ def trilu(call: Call) -> Value:
     lines = [f"const {C_TYPES[x.dtype.name]} a0 = {kept}{shift} ? x0[p0] : ({C_TYPES[x.dtype.name]})0;"]
     operands = [Operand(t.dtype, t) for t in (x, rows, columns)]
     return evaluate(call.run, "trilu", lines, "a0", x.dtype, operands)
+
+
+@operator("CastLike")
+def cast_like(call: Call) -> Value:
+    """To the element type of another value, whose shape does not matter."""
+    to = onnx_package().helper.np_dtype_to_tensor_dtype(call.value(1).dtype)
+    node = Node("Cast", call.node.inputs[:1], call.node.outputs, {"to": to}, "", call.node.name)
+    return run_node(call.run, node, [call.tensor(0)], {})

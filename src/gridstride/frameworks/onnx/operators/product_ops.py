@@ -126,7 +126,7 @@ def _write(run: Launcher, a: Tensor, b: Tensor, end: Epilogue, out: Tensor) -> N
         rows, columns, depth, inner, float(end.alpha), float(end.beta),
     ]  # fmt: skip
     tile = _SIDE * each
-    run.launch(kernel, (ceil_div(columns, tile), ceil_div(rows, tile), outer * inner), (_SIDE, _SIDE), args)
+    run.launch(kernel, (ceil_div(rows, tile), ceil_div(columns, tile), outer * inner), (_SIDE, _SIDE), args)
 
 
 def _fits_ladder(a: Tensor, b: Tensor, end: Epilogue) -> bool:
