@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.commands.terminal import WrongUse, interrupts_held, kernels_print_on_stderr
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.export import Example, example_of
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 
 _TOKENS = (2, 9)
 """Sequences and tokens of each, to trace a decoder by."""

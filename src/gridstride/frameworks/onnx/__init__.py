@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gridstride.frameworks.onnx.check import check_file as check_file
     from gridstride.frameworks.onnx.engine import Engine as Engine
-    from gridstride.frameworks.onnx.errors import OnnxError as OnnxError
-    from gridstride.frameworks.onnx.errors import UnsupportedOperator as UnsupportedOperator
     from gridstride.frameworks.onnx.export import export_module as export_module
+    from gridstride.frameworks.onnx.onnx_errors import OnnxError as OnnxError
+    from gridstride.frameworks.onnx.onnx_errors import UnsupportedOperator as UnsupportedOperator
     from gridstride.frameworks.onnx.quantize import quantize_file as quantize_file
     from gridstride.frameworks.onnx.registry import plugin as plugin
 
 _HOMES = {
-    "Engine": "engine", "OnnxError": "errors", "UnsupportedOperator": "errors", "check_file": "check",
+    "Engine": "engine", "OnnxError": "onnx_errors", "UnsupportedOperator": "onnx_errors", "check_file": "check",
     "export_module": "export", "plugin": "registry", "quantize_file": "quantize",
 }  # fmt: skip
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.export import Example, parameters_of
 from gridstride.frameworks.onnx.graph import Array, Port, graph_of
 from gridstride.frameworks.onnx.input_values import random_inputs, token_limits
 from gridstride.frameworks.onnx.model_file import MOST_BYTES, check_model, first_sentence, read_model
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import runtime_package, torch_package
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import (
     C_TYPES,
     PRELUDE,
@@ -20,6 +19,7 @@ from gridstride.frameworks.onnx.expressions import (
 )
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.tensors import Tensor, Value, collapsed
 
 THREADS = 256

@@ -14,13 +14,13 @@ from gridstride.compiler import CompileError
 from gridstride.device.choice import device as choose
 from gridstride.device.choice import use
 from gridstride.frameworks.onnx import elementwise
-from gridstride.frameworks.onnx.errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants
 from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
+from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.operators import __all__ as _families
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
 from gridstride.frameworks.onnx.tensors import Tensor, Value

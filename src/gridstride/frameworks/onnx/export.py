@@ -13,8 +13,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.model_file import first_sentence
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package, script_package, torch_package
 
 OPSET = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import UnsupportedOperator
 from gridstride.frameworks.onnx.graph import Array, Node
+from gridstride.frameworks.onnx.onnx_errors import UnsupportedOperator
 
 Attributes = Mapping[str, Any]
 Expression = Callable[[Sequence[str], Attributes], str]

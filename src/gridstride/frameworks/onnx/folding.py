@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node
 from gridstride.frameworks.onnx.model_file import first_sentence
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package
 
 LARGEST = 1 << 24

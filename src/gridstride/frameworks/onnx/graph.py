@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.model_file import MOST_BYTES, check_model, first_sentence, read_model
+from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.packages import onnx_package
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.graph import Array, Graph, Port
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 
 DEFAULT_SIZES = (2, 16)
 """Of sizes that vary and nobody gave: the first one, the others."""

@@ -14,9 +14,9 @@ import numpy as np
 
 from gridstride.device.creation import empty, to_device
 from gridstride.device.modules.module import Module, cuda
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import C_TYPES
 from gridstride.frameworks.onnx.graph import Array
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.tensors import Tensor, Value, contiguous_strides, of_array
 from gridstride.judge.header import read_kernel
 

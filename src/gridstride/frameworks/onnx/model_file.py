@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gridstride.frameworks.onnx.errors import OnnxError
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package
 
 MOST_BYTES = 2 << 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from gridstride.compiler.frontends import require
-from gridstride.frameworks.onnx.errors import OnnxError
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 
 _INSTALL = "'gridstride[onnx]'"
 

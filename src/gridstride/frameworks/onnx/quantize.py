@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from gridstride.frameworks.onnx.check import run_session, session_of
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.graph import Array, graph_of
 from gridstride.frameworks.onnx.input_values import check_inputs
 from gridstride.frameworks.onnx.model_file import check_model, first_sentence, read_model
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import runtime_package
 
 MODES = ("dynamic", "static")

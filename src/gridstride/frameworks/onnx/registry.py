@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 
 Function = TypeVar("Function", bound=Callable[..., Any])

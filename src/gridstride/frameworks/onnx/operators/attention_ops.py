@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.movement_ops import reshaped, resolved
 from gridstride.frameworks.onnx.registry import Call, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.launcher import ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.product_ops import activation_macro
 from gridstride.frameworks.onnx.operators.reduction_ops import Reduction, reduced
 from gridstride.frameworks.onnx.registry import Call, operator

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import c_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 

@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import PRELUDE, computed_type
 from gridstride.frameworks.onnx.graph import Array
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.product_ops import activation_macro
 from gridstride.frameworks.onnx.operators.reduction_ops import Reduction, reduced
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator

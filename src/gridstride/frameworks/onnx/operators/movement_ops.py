@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate, fill, run_node
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import C_TYPES
 from gridstride.frameworks.onnx.graph import Node
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value

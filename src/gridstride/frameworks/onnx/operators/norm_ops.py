@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import computed_type, number
 from gridstride.frameworks.onnx.launcher import ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.reduction_ops import lanes_of_rows
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value

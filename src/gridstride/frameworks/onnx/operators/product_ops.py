@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 from gridstride.frameworks.onnx.elementwise import broadcast
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import expression
 from gridstride.frameworks.onnx.graph import Node
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value, collapsed
 

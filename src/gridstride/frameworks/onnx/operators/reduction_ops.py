@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.errors import OnnxError
 from gridstride.frameworks.onnx.expressions import c_type, computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value, collapsed
 
