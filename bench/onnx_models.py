@@ -1,6 +1,7 @@
-"""ONNX models by the engine: every small model of the tests on the virtual GPU, held against ONNX Runtime.
+"""ONNX models by the engine: small models of every sort, and some of the transformers library, on the virtual GPU, held
+against ONNX Runtime.
 
-    python bench/onnx_models.py          # needs pip install 'gridstride[onnx,torch]'
+    python bench/onnx_models.py          # needs pip install 'gridstride[onnx,torch]' transformers
 
 Errors are the largest difference over all shapes of a model; met: all within the tolerance of their dtype
 (frameworks/onnx/check.py). Times of the virtual GPU are predicted for an H200, never measured.
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "frameworks" / "onnx")]
 
 from common import Row, machine, publish  # noqa: E402
+from library_models import LIBRARY, library_model  # noqa: E402
 from small_models import Model, models  # noqa: E402
 
 import gridstride as gs  # noqa: E402
@@ -32,7 +34,8 @@ def main() -> None:
     parser.add_argument("--only", metavar="NAME", help="one model, nothing written")
     only = parser.parse_args().only
     started = machine()
-    rows = [row(model) for name, model in models().items() if only in (None, name)]
+    made = [*models().values(), *map(library_model, LIBRARY)]
+    rows = [row(model) for model in made if only in (None, model.name)]
     if only is not None:
         print(rows)
         return

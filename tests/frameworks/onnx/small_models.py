@@ -218,6 +218,10 @@ def attention(path: Path) -> None:
     inputs: dict[str, Any] = {name: (FLOAT, shape) for name, shape in heads.items()}
     b = Builder(23, **inputs, cos=(FLOAT, ["batch", "length", 4]), sin=(FLOAT, ["batch", "length", 4]))
     q = b("RotaryEmbedding", "q", "cos", "sin")
+    whole = b("Unsqueeze", b("Concat", "cos", "cos", axis=-1), np.array([1]))
+    front = b("Slice", q, np.array([0]), np.array([4]), np.array([3]))
+    back = b("Slice", q, np.array([4]), np.array([(1 << 63) - 1]), np.array([3]))
+    q = b("Add", b("Mul", q, whole), b("Mul", b("Concat", b("Neg", back), front, axis=-1), whole))
     seen = b("Greater", b("MatMul", q, b("Transpose", q, perm=[0, 1, 3, 2])), np.float32(-3))
     first = b("Attention", q, "k", "v", seen)
     second = b("Attention", first, "k", "v", is_causal=1, scale=0.3)
@@ -264,7 +268,8 @@ def models() -> dict[str, Model]:
               block, 50),
         Model("vit", "Vision transformer, attention written out", exported(VisionTransformer(), [image]), BATCH,
               ("attention",)),
-        Model("attention", "Attention, rotary and RMS norm as operators (opset 23)", attention, TOKENS),
+        Model("attention", "Attention, rotary and RMS norm as operators (opset 23)", attention, TOKENS,
+              ("rotary",)),
         Model("norms", "Softmax and norms, whole and from their parts", norms, TOKENS, ("rms norm", "layer norm")),
         Model("tables", "Embeddings, indices, slices, reductions", tables, TOKENS),
         Model("elementwise", "Elementwise functions and broadcasts", elementwise, TOKENS[:1], ("elementwise",)),

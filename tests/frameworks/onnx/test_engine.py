@@ -109,6 +109,13 @@ def test_an_unknown_operator_is_named_with_what_there_is() -> None:
         Engine(custom())
 
 
+@pytest.mark.parametrize(("kind", "said"), [(onnx.TensorProto.BFLOAT16, "bfloat16"), (onnx.TensorProto.STRING, "text")])
+def test_an_input_of_a_type_without_kernels(kind: int, said: str) -> None:
+    b = Builder(20, x=(kind, [4]))
+    with pytest.raises(UnsupportedOperator, match=f"input 'x' is {said}: the engine computes in float32, "):
+        Engine(graph(b, (b("Identity", "x"), kind, 1)))
+
+
 def test_an_operator_with_graphs_inside_is_refused() -> None:
     branch = onnx.helper.make_graph([], "branch", [], [])
     node = onnx.helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'gridstride[onnx]'")
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+pytest.importorskip("transformers", reason="transformers is not installed: pip install 'gridstride[test]'")
+from library_models import LIBRARY, library_model
 from small_models import NAMES, Model, models
 
 from gridstride.frameworks.onnx.check import difference, run_session, session_of
@@ -52,6 +54,12 @@ def test_the_engine_gives_what_onnx_runtime_gives(
 @pytest.mark.parametrize("name", NAMES)
 def test_so_it_does_on_a_physical_gpu(name: str, small: dict[str, Model], tmp_path: Path) -> None:
     hold(small[name], tmp_path / "model.onnx", "physical")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIBRARY)
+def test_a_model_of_the_transformers_library(name: str, tmp_path: Path, gpu: object) -> None:
+    hold(library_model(name), tmp_path / "model.onnx")
 
 
 def test_every_model_is_named(small: dict[str, Model]) -> None:

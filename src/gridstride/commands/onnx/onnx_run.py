@@ -41,13 +41,20 @@ def run(
         result = engine.run(values, observe=True)
         errors = _compare(file, values, result, int8=engine.int8) if compare else {}
     if target is not None:
-        np.savez(target, **result.outputs)  # type: ignore[arg-type]
+        _write(target, result)
     passed = all(share <= 1 for _, share in errors.values())
     if as_json:
         emit(_json(file, engine, result, errors, passed))
         return passed
     _show(file, engine, result, errors, where(chosen))
     return passed
+
+
+def _write(target: Path, result: Result) -> None:
+    try:
+        np.savez(target, **result.outputs)  # type: ignore[arg-type]
+    except OSError as error:
+        raise WrongUse(f"--outputs {target} cannot be written: {error.strerror}") from error
 
 
 def _load_plugin(file: str) -> None:

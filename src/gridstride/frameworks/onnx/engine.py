@@ -14,7 +14,7 @@ from gridstride.compiler import CompileError
 from gridstride.device.choice import device as choose
 from gridstride.device.choice import use
 from gridstride.frameworks.onnx import elementwise
-from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
+from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS, c_type
 from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants
 from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
@@ -75,11 +75,19 @@ class Engine:
         self.nodes_before = len(self.graph.nodes)
         self.token_limits = token_limits(self.graph)
         self.int8 = any(node.op in _INTEGERS for node in self.graph.nodes)
+        self._check_types()
         self._check_operators()
         self.folded = fold_constants(self.graph)
         self.fusions = fuse(self.graph, keep=frozenset(self._plugins)) if fused else {}
         self._kept: dict[tuple[str, str], Any] = {}
         self._last = self._last_uses()
+
+    def _check_types(self) -> None:
+        """UnsupportedOperator for inputs and weights of types that kernels do not compute in."""
+        ports = [(f"input {port.name!r}", port.dtype) for port in self.graph.inputs]
+        weights = [(f"weight {name!r}", array.dtype) for name, array in self.graph.constants.items()]
+        for what, dtype in (*ports, *weights):
+            c_type(dtype, f"{self.graph.name}: {what}")
 
     def _check_operators(self) -> None:
         known = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}

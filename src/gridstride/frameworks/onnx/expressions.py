@@ -26,8 +26,12 @@ _COMPUTED = {"float16": "float"}
 def c_type(dtype: np.dtype[Any], what: str) -> str:
     """The type in C++; OnnxError where there is none (bfloat16, float8, int4, strings)."""
     if dtype.name not in C_TYPES:
-        raise UnsupportedOperator(f"{what} is {dtype.name}: the engine computes in {', '.join(C_TYPES)}")
+        raise UnsupportedOperator(f"{what} is {_name(dtype)}: the engine computes in {', '.join(C_TYPES)}")
     return C_TYPES[dtype.name]
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    return "text" if dtype.kind in "OUS" else dtype.name
 
 
 def computed_type(dtype: np.dtype[Any], what: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gridstride.frameworks.onnx.graph import Graph, Node
-from gridstride.frameworks.onnx.operators.attention_ops import FUSED, GROUPED, ROTARY
+from gridstride.frameworks.onnx.operators.attention_ops import FUSED, GROUPED, ROTARY, ROTATED
 from gridstride.frameworks.onnx.operators.movement_ops import SWAPPED
 from gridstride.frameworks.onnx.patterns import Matcher, either, rewrite
 
 _NAN = "__int_as_float(0x7fc00000)"
+_TO_THE_END = float(1 << 30)
+"""An end of a slice that is beyond every axis."""
 _MASKED = -1e30
 """A float mask that is so far below zero leaves nothing of a weight."""
 
@@ -32,9 +34,15 @@ def fuse_swaps(graph: Graph) -> int:
 
 # -- rotary ------------------------------------------------------------------------------------------------------------
 def fuse_rotary(graph: Graph) -> int:
-    """Concat(a cos - b sin, b cos + a sin) of the halves a, b of x's last axis."""
+    """Concat(a cos - b sin, b cos + a sin) of the halves a, b of x's last axis; x cos + Concat(-b, a) sin."""
     match, count = Matcher(graph), 0
     for node in graph.nodes:
+        added = node.qualified == "Add" and len(node.inputs) == 2
+        rotated = either(node, lambda straight, turned: _rotated(match, straight, turned)) if added else None
+        if rotated is not None:
+            rewrite(node, ROTATED, rotated[0], at=rotated[1])
+            count += 1
+            continue
         if node.qualified != "Concat" or len(node.inputs) != 2 or not _along_last(graph, node.inputs[0], node):
             continue
         found = _turned(match, node, graph)
@@ -59,6 +67,39 @@ def _turned(match: Matcher, node: Node, graph: Graph) -> list[str] | None:
     if split is None or len(split.inputs) > 1 or not _along_last(graph, split.inputs[0], split):
         return None
     return [split.inputs[0], cos, sin]
+
+
+def _rotated(match: Matcher, straight: str, turned: str) -> tuple[list[str], int] | None:
+    """x, cos, sin and where x is cut, of x cos + Concat(-x[at:], x[:at]) sin."""
+    kept, moved = match.only(straight, "Mul"), match.only(turned, "Mul")
+    if kept is None or moved is None:
+        return None
+    for halves, sin in (moved.inputs, moved.inputs[::-1]):
+        concat = match.only(halves, "Concat")
+        negative = match.only(concat.inputs[0], "Neg") if concat is not None and len(concat.inputs) == 2 else None
+        if concat is None or negative is None or not _along_last(match.graph, halves, concat):
+            continue
+        back, front = match.only(negative.inputs[0], "Slice"), match.only(concat.inputs[1], "Slice")
+        cut = None if back is None or front is None else _cut(match, front, back)
+        if cut is None or cut[0] not in kept.inputs:
+            continue
+        cos = kept.inputs[1] if kept.inputs[0] == cut[0] else kept.inputs[0]
+        return [cut[0], cos, sin], cut[1]
+    return None
+
+
+def _cut(match: Matcher, front: Node, back: Node) -> tuple[str, int] | None:
+    """x and the place where two slices cut its last axis in two."""
+    if front.inputs[0] != back.inputs[0] or len(front.inputs) < 4 or len(back.inputs) < 4:
+        return None
+    x, rank = front.inputs[0], match.graph.ranks.get(front.inputs[0])
+    for each in (front, back):
+        axis, step = match.scalar(each.inputs[3]), match.scalar(each.inputs[4]) if len(each.inputs) > 4 else 1.0
+        if step != 1.0 or axis is None or (axis != -1 and (rank is None or axis != rank - 1)):
+            return None
+    (start, at), (again, end) = ([match.scalar(name) for name in each.inputs[1:3]] for each in (front, back))
+    whole = start == 0.0 and at is not None and at > 0 and at == again and end is not None and end > _TO_THE_END
+    return (x, int(at)) if whole and at is not None else None
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------

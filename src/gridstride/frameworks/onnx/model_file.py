@@ -19,7 +19,11 @@ def read_model(path: str | Path) -> Any:
     file = Path(path)
     _check_file(file)
     try:
-        model = onnx.load_model_from_string(file.read_bytes())
+        content = file.read_bytes()
+    except OSError as error:
+        raise OnnxError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        model = onnx.load_model_from_string(content)
     except Exception as error:  # protobuf's class of errors differs by its implementation
         raise OnnxError(f"{path} is no ONNX model, or it is cut short: its protobuf cannot be decoded") from error
     if not model.ir_version or not model.HasField("graph"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate
+from gridstride.frameworks.onnx.elementwise import Operand, broadcast, copy, evaluate
 from gridstride.frameworks.onnx.expressions import computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -22,7 +22,9 @@ GROUPED = "gridstride::GroupedAttention"
 """The same with fewer heads of keys and values: inputs q, k, v, mask, and the shapes by which k and v were repeated.
 Here k is as it was before its last axes were exchanged."""
 ROTARY = "gridstride::Rotary"
-"""Rotary positions as fused from Split, Mul, Sub, Add and Concat."""
+"""Rotary positions, by cos and sin of half a head."""
+ROTATED = "gridstride::RotatedHalves"
+"""Rotary positions, by cos and sin of a whole head: x cos + Concat(-x[at:], x[:at]) sin."""
 _WARPS = 4
 _WIDEST = 512
 
@@ -166,6 +168,27 @@ def fused_rotary(call: Call) -> Value:
     out, half = run.empty(x.shape, x.dtype), x.shape[-1] // 2
     _turn(run, x, call.tensor(1), call.tensor(2), out, half)
     return out
+
+
+@operator(ROTATED)
+def rotated_halves(call: Call) -> Value:
+    """What was one array of turned halves is read from x in two launches, and never written."""
+    run, (x, cos, sin), at = call.run, (call.tensor(i) for i in range(3)), call.get("at")
+    width = x.shape[-1]
+    out, behind = run.empty(broadcast([x.shape, cos.shape, sin.shape], "rotary"), x.dtype), width - at
+    pieces = ((0, behind, at, "a0 * a1 - a2 * a3"), (behind, at, 0, "a0 * a1 + a2 * a3"))
+    kind = computed_type(x.dtype, "rotary positions")
+    for start, count, other, result in pieces:
+        parts = [_last(t, start, count) for t in (x, cos)] + [_last(x, other, count), _last(sin, start, count)]
+        lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
+        operands = [Operand(t.dtype, t) for t in parts]
+        evaluate(run, "rotary", lines, result, x.dtype, operands, out=_last(out, start, count))
+    return out
+
+
+def _last(x: Tensor, start: int, count: int) -> Tensor:
+    """`count` elements along the last axis."""
+    return x.sliced(len(x.shape) - 1, start, count)
 
 
 def _turn(run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half: int) -> None:
