@@ -156,6 +156,20 @@ def test_an_empty_batch_gives_an_empty_result() -> None:
     assert Engine(made).run({"x": normal(0, 8)}).outputs[y].shape == (0, 4)
 
 
+@pytest.mark.parametrize("rows", [3, 257])
+def test_the_range_of_small_and_large_arrays_is_found(rows: int) -> None:
+    b = Builder(20, x=(FLOAT, ["batch", 256]))
+    q, scale, zero = b("DynamicQuantizeLinear", "x", outputs=3)
+    made = graph(b, (q, onnx.TensorProto.UINT8, 2), (scale, FLOAT, 0), (zero, onnx.TensorProto.UINT8, 0))
+    x = normal(rows, 256) + 1
+    result = Engine(made).run({"x": x})
+    step = (np.float32(x.max()) - np.float32(x.min())) / np.float32(255)
+    assert result.outputs[scale] == step
+    assert result.outputs[zero] == round(-x.min() / step)
+    assert abs((result.outputs[q].astype(int) - result.outputs[zero]) * step - x).max() < step
+    assert len(result.nodes[0].launches) == (2 if rows == 3 else 5)
+
+
 def test_a_large_product_runs_on_the_ladder() -> None:
     b = Builder(20, x=(FLOAT, [256, 20]))
     weight = normal(20, 256)

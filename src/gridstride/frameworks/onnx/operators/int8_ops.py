@@ -31,6 +31,9 @@ template <class T> __device__ __forceinline__ int saturated(T x, int least, int 
     return rounded < least ? least : rounded > most ? most : (int)rounded;
 }
 """
+_RANGE_THREADS = 1024
+_ONE_BLOCK = 1 << 16
+"""Elements whose range one block finds; of more, reductions of the whole GPU do, in four launches."""
 _LEAST = Reduction("0", "((a) < (b) ? (a) : (b))")
 _MOST = Reduction("0", "((a) > (b) ? (a) : (b))")
 
@@ -83,6 +86,10 @@ def dequantize(call: Call) -> Value:
 def dynamic_quantize(call: Call) -> list[Value]:
     """To uint8 by the least and the largest element, 0 among them."""
     run, x = call.run, call.tensor(0)
+    if 0 < x.size <= _ONE_BLOCK and x.dtype.name == "float32":
+        dense, scale, zero = run.contiguous(x), run.empty((), "float32"), run.empty((), "uint8")
+        run.launch(run.own("dynamic_range.cu", "onnx_dynamic_range"), 1, _RANGE_THREADS, [dense, scale, zero, x.size])
+        return [_quantized(run, x, scale, zero), scale, zero]
     axes = list(range(len(x.shape)))
     least, most = (reduced(run, x, axes, how, keep=False).reshaped(()) for how in (_LEAST, _MOST))
     ends = [Operand(t.dtype, t) for t in (least, most)]
