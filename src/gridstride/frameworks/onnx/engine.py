@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import gridstride.frameworks.onnx.operators  # noqa: F401  (fills the table of operators)
 from gridstride.compiler import CompileError
 from gridstride.device.choice import device as choose
 from gridstride.device.choice import use
@@ -21,7 +22,6 @@ from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, lo
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
-from gridstride.frameworks.onnx.operators import __all__ as _families
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 from gridstride.protocol import DeviceError, LaunchError
@@ -30,7 +30,6 @@ from gridstride.virtual.findings.finding import KernelFault
 _ON_HOST_AT_MOST = 1024
 """Elements that a node reads to be computed on the host: arithmetic on shapes, which would only wait for a launch."""
 _INTEGERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"})
-assert _families
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,11 +96,10 @@ class Launcher:
         """A kernel of this package's folder `cuda`."""
         return _module_of(_OWN / file, _options(macros))[entry]
 
-    def rung(self, problem: str, name: str, **macros: object) -> tuple[Kernel, str]:
-        """A rung of a ladder, which stands in `kernels/`, with the name that tables show."""
-        file = read_kernel(_LADDERS / problem / "rungs" / f"{name}.cu")
-        assert file.entry is not None
-        return _module_of(_LADDERS / problem / "rungs" / f"{name}.cu", _options(macros))[file.entry], file.entry
+    def rung(self, problem: str, name: str, **macros: object) -> Kernel:
+        """A rung of a ladder, which stands in `kernels/`."""
+        file = _LADDERS / problem / "rungs" / f"{name}.cu"
+        return _module_of(file, _options(macros))[_entry_of(file)]
 
     def generated(self, source: str, entry: str) -> Kernel:
         """A kernel of a source that was generated."""
@@ -150,6 +149,13 @@ def _three(dim: Dim) -> tuple[int, ...]:
 
 def _options(macros: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(f"-D{name}={value}" for name, value in sorted(macros.items()))
+
+
+@functools.lru_cache(maxsize=64)
+def _entry_of(rung: Path) -> str:
+    entry = read_kernel(rung).entry
+    assert entry is not None
+    return entry
 
 
 @functools.lru_cache(maxsize=512)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher
@@ -131,8 +129,3 @@ def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise OnnxError(f"axis {axis} is out of range: the value has {rank} axes")
     return axis % rank if rank else 0
-
-
-def floats(value: Any) -> Array:
-    """An array of float32."""
-    return np.asarray(value, np.float32)

@@ -24,7 +24,7 @@ def layer_norm(call: Call) -> list[Value]:
     mean, rstd = run.empty((rows,), "float32"), run.empty((rows,), "float32")
     if out.size:
         lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=2)
-        kernel, _ = run.rung("layer_norm", "03_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
+        kernel = run.rung("layer_norm", "03_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
         threads = max(lanes, 128)
         args = [x, weight, bias, out, mean, rstd, rows, columns, float(call.get("epsilon", 1e-5))]
         run.launch(kernel, ceil_div(rows, threads // lanes), threads, args)
@@ -43,7 +43,7 @@ def rms_norm(call: Call) -> Value:
         vectors = ceil_div(columns * x.dtype.itemsize, 16)
         threads = min(max(32 * ceil_div(vectors, 32), 32), 1024)
         kept = min(ceil_div(vectors, threads), 4)
-        kernel, _ = run.rung("rms_norm", "03_registers", ELEMENT=kind, THREADS=threads, KEPT=kept, ADDS=0)
+        kernel = run.rung("rms_norm", "03_registers", ELEMENT=kind, THREADS=threads, KEPT=kept, ADDS=0)
         args = [x, None, weight, out, rows, columns, float(call.get("epsilon", 1e-5))]
         run.launch(kernel, rows, threads, args)
     return out

@@ -113,7 +113,7 @@ def _write(run: Launcher, a: Tensor, b: Tensor, end: Epilogue, out: Tensor) -> N
     outer, inner = a.shape[:-2] or (1, 1)
     steps_a, steps_b = (t.strides[:-2] or (0, 0) for t in (a, b))
     if _fits_ladder(a, b, end):
-        kernel, _ = run.rung("matmul", _LADDER_RUNG)
+        kernel = run.rung("matmul", _LADDER_RUNG)
         grid = (ceil_div(columns, 256), ceil_div(rows, 128))
         run.launch(kernel, grid, 256, [a, b, out, rows, columns, depth], shared=_LADDER_SHARED)
         return

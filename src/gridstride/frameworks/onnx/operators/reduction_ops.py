@@ -156,7 +156,7 @@ def _rows(call: Call, x: Tensor) -> Tensor:
         run.launch(run.own("rows.cu", "onnx_log_softmax", ELEMENT=kind), rows, THREADS, [x, out, columns])
         return out
     lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=4)
-    kernel, _ = run.rung("softmax", "04_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
+    kernel = run.rung("softmax", "04_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
     threads = max(lanes, 128)
     run.launch(kernel, ceil_div(rows, threads // lanes), threads, [x, out, rows, columns])
     return out
