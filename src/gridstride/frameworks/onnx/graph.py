@@ -57,7 +57,7 @@ class Port:
 
 @dataclass(slots=True)
 class Graph:
-    """Nodes stand after those whose values they read."""
+    """Nodes stand after those whose values they read; `name` is the file's, for messages."""
 
     name: str
     inputs: list[Port]
@@ -118,7 +118,7 @@ def graph_of(model: Any, path: str) -> Graph:
     constants = {tensor.name: _array(tensor, path) for tensor in graph.initializer}
     versions = {entry.domain: entry.version for entry in model.opset_import}
     return Graph(
-        name=graph.name or Path(path).stem,
+        name=path,
         inputs=[_port(value, path) for value in graph.input if value.name not in constants],
         outputs=[_port(value, path) for value in graph.output],
         nodes=[_node(node, number, path) for number, node in enumerate(graph.node)],

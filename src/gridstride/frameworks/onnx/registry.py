@@ -19,6 +19,8 @@ OPERATORS: dict[str, Callable[[Call], Results]] = {}
 """By operator, with its domain in front where it is not ONNX's own."""
 PLUGINS: dict[str, Callable[..., Results]] = {}
 """Functions of users, likewise."""
+_FUSED = "gridstride::"
+"""The domain of what nodes are fused into."""
 ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", ELEMENTWISE})
 """What the engine does besides, without a function of its own."""
 
@@ -121,7 +123,8 @@ def supported() -> list[str]:
     """Operators that the engine runs, plugins among them."""
     import gridstride.frameworks.onnx.operators  # noqa: F401  (fills the table)
 
-    return sorted({*OPERATORS, *PLUGINS, *ELEMENTWISE_OPS, *ON_HOST} - {ELEMENTWISE})
+    names = {*OPERATORS, *PLUGINS, *ELEMENTWISE_OPS, *ON_HOST} - {ELEMENTWISE}
+    return sorted(name for name in names if not name.startswith(_FUSED))  # those stand in no file
 
 
 def axis_of(axis: int, rank: int) -> int:
