@@ -277,6 +277,8 @@ def models() -> dict[str, Model]:
               BATCH, ("int8 product",)),
         Model("mlp_qdq", "MLP in int8, QDQ", quantized(exported(mlp(), [rows]), "static", {"batch": 8}, {}),
               BATCH, ("int8 product", "integers to integers")),
+        Model("cnn_dynamic", "CNN in int8, dynamic",
+              quantized(exported(ConvNet(), [image]), "dynamic", {"batch": 2}, {}), BATCH),
         Model("gpt2_dynamic", "GPT-2 in int8, dynamic",
               quantized(exported(Logits(**GPT2), [tokens]), "dynamic", TOKENS[0], {"": 97}), TOKENS[:1],
               ("int8 product",), 97),
@@ -286,6 +288,6 @@ def models() -> dict[str, Model]:
 
 NAMES = (
     *"mlp cnn gpt2 llama qwen3 llama_half encoder vit attention norms tables elementwise".split(),
-    *"mlp_dynamic mlp_qdq gpt2_dynamic".split(),
+    *"mlp_dynamic mlp_qdq cnn_dynamic gpt2_dynamic".split(),
 )
 """Of `models`, without making them."""

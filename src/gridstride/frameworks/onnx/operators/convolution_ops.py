@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
+
+import numpy as np
 
 from gridstride.frameworks.onnx.launcher import ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -78,22 +81,40 @@ def _image(call: Call, x: Tensor) -> Tensor:
 
 @operator("Conv", CONVOLUTION)
 def convolution(call: Call) -> Value:
-    dense, w, bias = call.dense(0), call.dense(1), call.optional(2)
-    x, groups, kind = _image(call, dense), call.get("group", 1), element(dense, "x")
-    if w.shape[1] * groups != x.shape[1]:
-        raise OnnxError(
-            f"x has {x.shape[1]} channels, w {list(w.shape)} in {groups} groups takes {w.shape[1] * groups}"
-        )
-    window = _window(call, w.shape[2:], dense.shape[2:])
-    rows, columns = window.positions(x.shape[2:])
-    out = call.run.empty((x.shape[0], w.shape[0], rows, columns), x.dtype)
+    x, w, bias = call.dense(0), call.dense(1), call.optional(2)
+    out, sizes = _convolved(call, x, w, x.dtype)
     if out.size:
         activation = call.node.body[0] if call.node.body else None
-        kernel = call.run.own("convolution.cu", "onnx_convolution", ELEMENT=kind, **activation_macro(activation))
-        args = [x, w, bias, out, out.size, *x.shape[1:], w.shape[0], rows, columns, *window.sizes, groups]
-        args += [*window.strides, *window.pads, *window.steps]
+        macros = {"ELEMENT": element(x, "x"), **activation_macro(activation)}
+        kernel = call.run.own("convolution.cu", "onnx_convolution", **macros)
+        call.run.launch(kernel, ceil_div(out.size, THREADS), THREADS, [x, w, bias, out, *sizes])
+    return _like(out, x)
+
+
+@operator("ConvInteger")
+def convolution_integer(call: Call) -> Value:
+    x, w, zero_x, zero_w = call.dense(0), call.dense(1), call.optional(2), call.optional(3)
+    out, sizes = _convolved(call, x, w, np.dtype(np.int32))
+    if out.size:
+        macros = {name: element(t, name, ("int8", "uint8")) for name, t in (("X", x), ("WEIGHT", w))}
+        kernel = call.run.own("convolution_int8.cu", "onnx_convolution_int8", **macros)
+        per_channel = int(zero_w is not None and zero_w.size > 1)
+        args = [x, w, zero_x, zero_w, per_channel, out, *sizes]
         call.run.launch(kernel, ceil_div(out.size, THREADS), THREADS, args)
-    return _like(out, dense)
+    return _like(out, x)
+
+
+def _convolved(call: Call, given: Tensor, w: Tensor, dtype: np.dtype[Any]) -> tuple[Tensor, list[int]]:
+    """Memory for the result, and the sizes that both kernels take: from its elements to the dilations."""
+    x, groups = _image(call, given), call.get("group", 1)
+    if w.shape[1] * groups != x.shape[1]:
+        takes = w.shape[1] * groups
+        raise OnnxError(f"x has {x.shape[1]} channels, w {list(w.shape)} in {groups} groups takes {takes}")
+    window = _window(call, w.shape[2:], given.shape[2:])
+    rows, columns = window.positions(x.shape[2:])
+    out = call.run.empty((x.shape[0], w.shape[0], rows, columns), dtype)
+    sizes = [out.size, *x.shape[1:], w.shape[0], rows, columns, *window.sizes, groups]
+    return out, [*sizes, *window.strides, *window.pads, *window.steps]
 
 
 @operator("MaxPool", "AveragePool")
