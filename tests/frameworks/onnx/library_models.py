@@ -51,6 +51,9 @@ def library_model(name: str) -> Model:
         **(_OF_TOKENS if text else _OF_PIXELS)[name]
     )
     model = getattr(transformers, f"{name}Model")(config)
+    for module in model.modules():  # or nothing would be left of an image behind fifty layers
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight)
     options = {"use_cache": False} if name in ("GPT2", "Llama", "Qwen3") else {}
     x = torch.randint(0, _TOKENS, (2, 9)) if text else torch.randn(2, 3, 32, 32)
     shapes = TOKENS[:1] if text else BATCH[:1]
