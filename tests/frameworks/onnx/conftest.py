@@ -25,3 +25,14 @@ def gpu() -> Iterator[object]:
 
     with gs.use(gs.VirtualGPU(workers=1, time_limit=60)) as device:
         yield device
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The file of a product with a weight, x [batch, 64] times [64, 32]."""
+    import onnx
+    from small_models import FLOAT, Builder, normal
+
+    b = Builder(20, x=(FLOAT, ["batch", 64]))
+    onnx.save(b.model((b("MatMul", "x", normal(64, 32)), FLOAT, 2)), tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from gridstride.frameworks.onnx.export import Example, default_axes, export_module
+from gridstride.frameworks.onnx.graph import Graph, graph_of
 from gridstride.frameworks.onnx.input_values import random_inputs
 from gridstride.frameworks.onnx.quantize import quantize_file
 from gridstride.models.config import DecoderConfig
@@ -149,6 +150,10 @@ class Builder:
         ends = [helper.make_tensor_value_info(name, kind, [None] * rank) for name, kind, rank in outputs]
         graph = helper.make_graph(self.nodes, "by_hand", self.inputs, ends, self.weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+
+
+def graph(builder: Builder, *outputs: tuple[str, int, int]) -> Graph:
+    return graph_of(builder.model(*outputs), "model.onnx")
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:

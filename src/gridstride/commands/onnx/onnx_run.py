@@ -19,27 +19,26 @@ from gridstride.frameworks.onnx.input_values import random_inputs, read_inputs
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from gridstride.commands.options.onnx_options import RunWords
 
-def run(
-    file: str, *, inputs: str | None, sizes: Sequence[str], seed: int, outputs: str | None, plugins: Sequence[str],
-    compare: bool, fused: bool, device: str | None, chip: str | None, as_json: bool,
-) -> bool:  # fmt: skip
+
+def run(file: str, words: RunWords, *, as_json: bool) -> bool:
     """Whether the outputs are ONNX Runtime's, where they were compared."""
-    target = check_suffix("--outputs", outputs, ".npz") if outputs is not None else None
-    chosen_sizes = sizes_of(sizes)
-    if inputs is not None and chosen_sizes:
+    target = check_suffix("--outputs", words.outputs, ".npz") if words.outputs is not None else None
+    chosen_sizes = sizes_of(words.sizes)
+    if words.inputs is not None and chosen_sizes:
         raise WrongUse("--size draws random inputs, and --inputs gives them: leave one out")
-    chosen = device_of(device, chip)
+    chosen = device_of(words.device, words.chip)
     with mistakes_told():
-        for each in plugins:
+        for each in words.plugins:
             _load_plugin(each)
-        engine = Engine(file, device=chosen, fused=fused)
-        ports = engine.graph.inputs
-        values = (
-            random_inputs(ports, chosen_sizes, seed, engine.token_limits) if inputs is None else read_inputs(inputs)
-        )
+        engine = Engine(file, device=chosen, fused=words.fused)
+        if words.inputs is None:
+            values = random_inputs(engine.graph.inputs, chosen_sizes, words.seed, engine.token_limits)
+        else:
+            values = read_inputs(words.inputs)
         result = engine.run(values, observe=True)
-        errors = _compare(file, values, result, int8=engine.int8) if compare else {}
+        errors = _compare(file, values, result, int8=engine.int8) if words.compare else {}
     if target is not None:
         _write(target, result)
     passed = all(share <= 1 for _, share in errors.values())

@@ -5,11 +5,40 @@ As in cli.py a command parses its words and calls one function, which is importe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from gridstride.commands.options.shared_options import Json, call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWords:
+    """What `gridstride onnx run` is to do, in the command's words."""
+
+    inputs: str | None
+    sizes: tuple[str, ...]
+    seed: int
+    outputs: str | None
+    plugins: tuple[str, ...]
+    compare: bool
+    fused: bool
+    device: str | None
+    chip: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantizeWords:
+    """What `gridstride onnx quantize` is to do, likewise."""
+
+    mode: str
+    data: tuple[str, ...]
+    samples: int
+    sizes: tuple[str, ...]
+    seed: int
+    per_channel: bool
+
 
 Size = Annotated[
     list[str] | None,
@@ -92,10 +121,11 @@ def run(
 
     Weights are folded, nodes fused; the table says of each what it launched, how long that takes and what it counts.
     """
-    return call(
-        "onnx.onnx_run", file, inputs=inputs, sizes=tuple(size or ()), seed=seed, outputs=outputs,
-        plugins=tuple(plugin or ()), compare=compare, fused=not no_fusion, device=device, chip=chip, as_json=as_json,
+    words = RunWords(
+        inputs=inputs, sizes=tuple(size or ()), seed=seed, outputs=outputs, plugins=tuple(plugin or ()),
+        compare=compare, fused=not no_fusion, device=device, chip=chip,
     )  # fmt: skip
+    return call("onnx.onnx_run", file, words, as_json=as_json)
 
 
 def quantize(
@@ -120,7 +150,8 @@ def quantize(
     dynamic: weights now, activations at run time. static: all by calibration data, with QuantizeLinear and
     DequantizeLinear in the file. Size and error against the float model are told.
     """
-    return call(
-        "onnx.onnx_quantize", file, out=out, mode=mode, data=tuple(data or ()), samples=samples,
-        sizes=tuple(size or ()), seed=seed, per_channel=not per_tensor, as_json=as_json,
+    words = QuantizeWords(
+        mode=mode, data=tuple(data or ()), samples=samples, sizes=tuple(size or ()), seed=seed,
+        per_channel=not per_tensor,
     )  # fmt: skip
+    return call("onnx.onnx_quantize", file, words, out=out, as_json=as_json)

@@ -79,7 +79,7 @@ def _statement(node: Node, name: str, variables: Mapping[str, tuple[str, Any]]) 
 
 def evaluate(
     run: Launcher, title: str, lines: Sequence[str], result: str, dtype: np.dtype[Any], operands: Sequence[Operand],
-    *, out: Tensor | None = None, prelude: str = PRELUDE,
+    *, out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Run `lines` for every element, in which operand n is x<n>[p<n>]; `result` is stored."""
     tensors = {number: operand.tensor for number, operand in enumerate(operands) if operand.tensor is not None}
@@ -93,7 +93,7 @@ def evaluate(
         sizes, strides = [1], [[1] for _ in strides]
     entry = f"{title[:48]}_{C_TYPES[dtype.name].replace(' ', '_').strip('_')}"
     kinds = [(number, c_type(tensor.dtype, title)) for number, tensor in wide.items()]
-    source = _source(entry, len(sizes), lines, result, c_type(dtype, title), kinds, prelude)
+    source = _source(entry, len(sizes), lines, result, c_type(dtype, title), kinds)
     args: list[Any] = [out.size, *sizes[1:], out, *strides[0]]
     for tensor, steps in zip(wide.values(), strides[1:], strict=True):
         args += [tensor, *steps]
@@ -130,7 +130,7 @@ def broadcast(shapes: Sequence[Sequence[int]], what: str) -> tuple[int, ...]:
 
 
 def _source(
-    entry: str, rank: int, lines: Sequence[str], result: str, kind: str, inputs: Sequence[tuple[int, str]], prelude: str
+    entry: str, rank: int, lines: Sequence[str], result: str, kind: str, inputs: Sequence[tuple[int, str]]
 ) -> str:
     """The kernel: `rank` sizes, strides of each array, a loop over the elements that a thread has."""
     axes = range(rank)
@@ -146,7 +146,7 @@ def _source(
     places += [f"const int p{number} = {_place(f'{number}_', rank)};" for number, _ in inputs]
     half = "#include <cuda_fp16.h>\n" if "__half" in " ".join([*parameters, *lines]) else ""
     body = "\n        ".join([*split, *places, *lines, f"y[py] = ({kind})({result});"])
-    return f"""{half}{prelude if _calls(lines) else ""}
+    return f"""{half}{PRELUDE if _calls(lines) else ""}
 extern "C" __global__ void {entry}(
     {", ".join(parameters)})
 {{

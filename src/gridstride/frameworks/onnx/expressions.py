@@ -197,6 +197,11 @@ __device__ __forceinline__ double power(double x, double y) { return pow(x, y); 
 template <class T, class U> __device__ __forceinline__ T power(T x, U y) { return (T)pow((double)x, (double)y); }
 template <class T> __device__ __forceinline__ T smaller(T a, T b) { return a != a || a < b ? a : b; }
 template <class T> __device__ __forceinline__ T larger(T a, T b) { return a != a || a > b ? a : b; }
+template <class T> __device__ __forceinline__ int saturated(T x, int least, int most)
+{
+    const T rounded = rint(x);
+    return rounded < least ? least : rounded > most ? most : (int)rounded;
+}
 template <class T> __device__ __forceinline__ T modulo(T a, T b)
 {
     const T left = a % b;

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
-from gridstride.frameworks.onnx.expressions import PRELUDE, computed_type
+from gridstride.frameworks.onnx.expressions import computed_type
 from gridstride.frameworks.onnx.graph import Array
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -24,13 +24,6 @@ and zero point; an activation in `body`."""
 _SIDE = 16
 _BYTES = ("int8", "uint8")
 _OUTPUTS = {"int32": 0, "float32": 1, "uint8": 2, "int8": 3}
-_SATURATED = """
-template <class T> __device__ __forceinline__ int saturated(T x, int least, int most)
-{
-    const T rounded = rint(x);
-    return rounded < least ? least : rounded > most ? most : (int)rounded;
-}
-"""
 _RANGE_THREADS = 1024
 _ONE_BLOCK = 1 << 16
 """Elements whose range one block finds; of more, reductions of the whole GPU do, in four launches."""
@@ -67,7 +60,7 @@ def _quantized(run: Launcher, x: Tensor, scale: Tensor, zero: Tensor | None) -> 
     lines.append(f"const int z = {'x2[p2]' if zero is not None else '0'};")
     lines.append(f"const int v = saturated(a0, {info.min} - z, {info.max} - z) + z;")
     operands = [Operand(t.dtype, t) for t in tensors]
-    return evaluate(run, "quantize", lines, "v", dtype, operands, prelude=PRELUDE + _SATURATED)
+    return evaluate(run, "quantize", lines, "v", dtype, operands)
 
 
 @operator("DequantizeLinear")
@@ -97,7 +90,7 @@ def dynamic_quantize(call: Call) -> list[Value]:
     scale = evaluate(run, "dynamic_scale", lines, "s", np.dtype(np.float32), ends)
     pair = [Operand(t.dtype, t) for t in (least, scale)]
     lines = ["const int v = saturated(x1[p1] == 0.0f ? 0.0f : -x0[p0] / x1[p1], 0, 255);"]
-    zero = evaluate(run, "dynamic_zero", lines, "v", np.dtype(np.uint8), pair, prelude=PRELUDE + _SATURATED)
+    zero = evaluate(run, "dynamic_zero", lines, "v", np.dtype(np.uint8), pair)
     return [_quantized(run, x, scale, zero), scale, zero]
 
 
