@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
-EXTRAS = ("torch", "triton", "numba", "train", "serve", "workbench", "test")
+EXTRAS = ("torch", "triton", "numba", "onnx", "train", "serve", "workbench", "test")
 NOT_INSTALLED = ("gridstride", "torch", "mypy", "ruff")
 """The project itself; torch, see above; and what reads the source and is no part of any run."""
 

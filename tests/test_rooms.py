@@ -240,6 +240,7 @@ LONG_SIGNATURES = {
     "extension/op.py": 1,
     "virtual/gpu.py": 1,
     # the words of commands, of which typer makes the command line
+    "commands/options/onnx_options.py": 2,
     "commands/options/profile_options.py": 1,
     "commands/options/program_options.py": 3,
     "commands/options/serve_words.py": 1,

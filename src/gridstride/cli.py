@@ -22,7 +22,7 @@ with interrupts_end_at_once():
     import typer
 
     from gridstride.commands.course import course_words
-    from gridstride.commands.options import profile_options, program_options, stack_options
+    from gridstride.commands.options import onnx_options, profile_options, program_options, stack_options
     from gridstride.commands.options.shared_options import FAILED, INTERRUPTED, WRONG_USE, Json, call
 
 _START = "Try:  gridstride climb matmul"
@@ -213,6 +213,7 @@ def doctor(as_json: Json = False) -> int:
 
 
 program_options.add(app)
+onnx_options.add(app)
 course_words.add(app)
 stack_options.add(app)
 

@@ -1,0 +1,1 @@
+"""The commands of `gridstride onnx`: one file for each."""

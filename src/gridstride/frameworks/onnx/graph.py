@@ -1,0 +1,190 @@
+"""The graph as the engine has it: nodes in order, constants as arrays, and who makes and who reads each value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridstride.frameworks.onnx.model_file import MOST_BYTES, check_model, first_sentence, read_model
+from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
+from gridstride.frameworks.onnx.packages import onnx_package
+
+Array = np.ndarray[Any, Any]
+ELEMENTWISE = "Elementwise"
+"""The operator that a chain of elementwise nodes is fused into; its `body` is the chain."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One operator: names of values in and out ("" for an optional one that is absent) and attributes."""
+
+    op: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    domain: str = ""
+    name: str = ""
+    body: list[Node] = field(default_factory=list)
+
+    @property
+    def qualified(self) -> str:
+        """The operator with its domain in front, but for ONNX's own: "com.example::Scale"."""
+        return f"{self.domain}::{self.op}" if self.domain else self.op
+
+    def present(self) -> list[str]:
+        """Inputs that are there."""
+        return [name for name in self.inputs if name]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a graph; a size is a number, or the name of one that varies, or None."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int | str | None, ...] | None
+
+    def __str__(self) -> str:
+        sizes = "…" if self.shape is None else ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.dtype} [{sizes}]"
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes stand after those whose values they read; `name` is the file's, for messages."""
+
+    name: str
+    inputs: list[Port]
+    outputs: list[Port]
+    nodes: list[Node]
+    constants: dict[str, Array]
+    opset: int
+    ranks: dict[str, int] = field(default_factory=dict)
+    """How many axes values have, of those where ONNX's shape inference knows."""
+    fresh: int = 0
+
+    def producers(self) -> dict[str, Node]:
+        """Who makes each value."""
+        return {output: node for node in self.nodes for output in node.outputs if output}
+
+    def uses(self) -> Counter[str]:
+        """How often each value is read; an output of the graph counts as read once more."""
+        counted = Counter(name for node in self.nodes for name in node.present())
+        counted.update(port.name for port in self.outputs)
+        return counted
+
+    def new_name(self, hint: str) -> str:
+        """A name that no value has."""
+        self.fresh += 1
+        return f"{hint}//{self.fresh}"
+
+    def drop_unused(self) -> None:
+        """Remove nodes that nothing reads, and constants that no node does."""
+        needed = {port.name for port in self.outputs}
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.outputs):
+                kept.append(node)
+                needed.update(node.present())
+        self.nodes = kept[::-1]
+        self.constants = {name: value for name, value in self.constants.items() if name in needed}
+
+    def count(self) -> dict[str, int]:
+        """Nodes by operator, the most frequent first."""
+        return dict(Counter(node.qualified for node in self.nodes).most_common())
+
+
+def load_graph(path: str | Path) -> Graph:
+    """The graph of a checked file; OnnxError for what is none, or holds what the engine cannot have at all."""
+    model = read_model(path)
+    check_model(model, path, full=False)
+    return graph_of(model, str(path))
+
+
+def graph_of(model: Any, path: str) -> Graph:
+    """The graph of an `onnx.ModelProto`, functions of its own inlined."""
+    onnx = onnx_package()
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    graph = model.graph
+    if graph.sparse_initializer:
+        raise OnnxError(f"{path}: {graph.sparse_initializer[0].values.name!r} is sparse; weights must be dense")
+    constants = {tensor.name: _array(tensor, path) for tensor in graph.initializer}
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    return Graph(
+        name=path,
+        inputs=[_port(value, path) for value in graph.input if value.name not in constants],
+        outputs=[_port(value, path) for value in graph.output],
+        nodes=[_node(node, number, path) for number, node in enumerate(graph.node)],
+        constants=constants,
+        opset=versions.get("", versions.get("ai.onnx", 1)),
+        ranks=_ranks(model),
+    )
+
+
+def _ranks(model: Any) -> dict[str, int]:
+    onnx = onnx_package()
+    if model.ByteSize() < MOST_BYTES:
+        with suppress(onnx.shape_inference.InferenceError):  # what it cannot infer it need not know here
+            model = onnx.shape_inference.infer_shapes(model)
+    known = [*model.graph.input, *model.graph.value_info, *model.graph.output]
+    tensors = {value.name: value.type.tensor_type for value in known if value.type.HasField("tensor_type")}
+    ranks = {name: len(tensor.shape.dim) for name, tensor in tensors.items() if tensor.HasField("shape")}
+    return ranks | {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
+
+
+def _node(node: Any, number: int, path: str) -> Node:
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    name = node.name or f"{node.op_type}_{number}"
+    return Node(
+        node.op_type, list(node.input), list(node.output), dict(_attributes(node, name, path)), domain, name
+    )  # fmt: skip
+
+
+def _attributes(node: Any, name: str, path: str) -> Iterator[tuple[str, Any]]:
+    onnx = onnx_package()
+    kinds = onnx.AttributeProto
+    for attribute in node.attribute:
+        if attribute.type in (kinds.GRAPH, kinds.GRAPHS):
+            raise UnsupportedOperator(
+                f"{path}: {name} is {node.op_type}, an operator with graphs inside, which the engine does not run: "
+                "export the model without control flow, or run it with onnxruntime"
+            )
+        value = onnx.helper.get_attribute_value(attribute)
+        if attribute.type == kinds.TENSOR:
+            value = _array(value, path)
+        elif attribute.type == kinds.STRING:
+            value = value.decode()
+        elif attribute.type == kinds.STRINGS:
+            value = [each.decode() for each in value]
+        elif attribute.type in (kinds.INTS, kinds.FLOATS):
+            value = list(value)
+        yield attribute.name, value
+
+
+def _array(tensor: Any, path: str) -> Array:
+    onnx = onnx_package()
+    try:
+        array: Array = np.array(onnx.numpy_helper.to_array(tensor))
+    except Exception as error:
+        raise OnnxError(f"{path}: the weights of {tensor.name!r} cannot be read: {first_sentence(error)}") from error
+    return array
+
+
+def _port(value: Any, path: str) -> Port:
+    onnx = onnx_package()
+    if not value.type.HasField("tensor_type"):
+        kind = value.type.WhichOneof("value") or "nothing"
+        raise OnnxError(f"{path}: {value.name!r} is a {kind}, the engine takes tensors alone")
+    tensor = value.type.tensor_type
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    if not tensor.HasField("shape"):
+        return Port(value.name, dtype, None)
+    sizes = (d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
+    return Port(value.name, dtype, tuple(sizes))

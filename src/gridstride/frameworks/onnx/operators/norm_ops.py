@@ -1,0 +1,97 @@
+"""Norms over the last axes by the ladders' kernels, over channels by one of our own."""
+
+from __future__ import annotations
+
+from math import prod
+
+from gridstride.frameworks.onnx.elementwise import Operand, evaluate
+from gridstride.frameworks.onnx.expressions import computed_type, number
+from gridstride.frameworks.onnx.launcher import ceil_div, element
+from gridstride.frameworks.onnx.onnx_errors import OnnxError
+from gridstride.frameworks.onnx.operators.reduction_ops import lanes_of_rows
+from gridstride.frameworks.onnx.registry import Call, axis_of, operator
+from gridstride.frameworks.onnx.tensors import Tensor, Value
+
+_ROW_THREADS = 128
+
+
+@operator("LayerNormalization")
+def layer_norm(call: Call) -> list[Value]:
+    run, x = call.run, call.dense(0)
+    rows, columns, kind = _rows(call, x)
+    weight, bias, out = call.dense(1), call.optional(2), run.empty(x.shape, x.dtype)
+    _check_same(x, weight, columns, "scale")
+    mean, rstd = run.empty((rows,), "float32"), run.empty((rows,), "float32")
+    if out.size:
+        lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=2)
+        kernel = run.rung("layer_norm", "03_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
+        threads = max(lanes, 128)
+        args = [x, weight, bias, out, mean, rstd, rows, columns, float(call.get("epsilon", 1e-5))]
+        run.launch(kernel, ceil_div(rows, threads // lanes), threads, args)
+    axis = axis_of(call.get("axis", -1), len(x.shape))
+    shape = [*x.shape[:axis], *[1] * (len(x.shape) - axis)]
+    return [out, mean.reshaped(shape), rstd.reshaped(shape)]
+
+
+@operator("RMSNormalization", "SimplifiedLayerNormalization")
+def rms_norm(call: Call) -> Value:
+    run, x = call.run, call.dense(0)
+    rows, columns, kind = _rows(call, x)
+    weight, out = call.dense(1), run.empty(x.shape, x.dtype)
+    _check_same(x, weight, columns, "scale")
+    if out.size:
+        vectors = ceil_div(columns * x.dtype.itemsize, 16)
+        threads = min(max(32 * ceil_div(vectors, 32), 32), 1024)
+        kept = min(ceil_div(vectors, threads), 4)
+        kernel = run.rung("rms_norm", "03_registers", ELEMENT=kind, THREADS=threads, KEPT=kept, ADDS=0)
+        args = [x, None, weight, out, rows, columns, float(call.get("epsilon", 1e-5))]
+        run.launch(kernel, rows, threads, args)
+    return out
+
+
+def _rows(call: Call, x: Tensor) -> tuple[int, int, str]:
+    """Rows, their width, and the element type."""
+    axis = axis_of(call.get("axis", -1), len(x.shape))
+    columns = prod(x.shape[axis:])
+    return x.size // columns if columns else 0, columns, element(x, call.node.op)
+
+
+def _check_same(x: Tensor, weight: Tensor, columns: int, name: str) -> None:
+    if weight.size != columns or weight.dtype != x.dtype:
+        raise OnnxError(f"{name} is {weight.dtype} {list(weight.shape)}, not {columns} of {x.dtype}")
+
+
+@operator("GroupNormalization", "InstanceNormalization")
+def group_norm(call: Call) -> Value:
+    run, x = call.run, call.dense(0)
+    kind, channels = element(x, call.node.op), x.shape[1]
+    groups = channels if call.node.op == "InstanceNormalization" else call.get("num_groups")
+    scale, bias, out = call.dense(1), call.dense(2), run.empty(x.shape, x.dtype)
+    if scale.size != channels:  # before opset 21 one for each group
+        scale, bias = (_spread(call, t, channels) for t in (scale, bias))
+    if out.size:
+        args = [x, scale, bias, out, groups, channels // groups, prod(x.shape[2:]), float(call.get("epsilon", 1e-5))]
+        run.launch(run.own("rows.cu", "onnx_group_norm", ELEMENT=kind), x.shape[0] * groups, _ROW_THREADS, args)
+    return out
+
+
+def _spread(call: Call, of_groups: Tensor, channels: int) -> Tensor:
+    each = channels // of_groups.size
+    wide = of_groups.reshaped((of_groups.size, 1)).expanded((of_groups.size, each))
+    return call.run.contiguous(wide).reshaped((channels,))
+
+
+@operator("BatchNormalization")
+def batch_norm(call: Call) -> Value:
+    """As in inference: mean and variance are inputs."""
+    if call.get("training_mode", 0):
+        raise OnnxError("training_mode is 1: export the model in eval mode")
+    x = call.tensor(0)
+    behind = (1,) * (len(x.shape) - 2)
+    scale, bias, mean, variance = (call.dense(i).reshaped((x.shape[1], *behind)) for i in range(1, 5))
+    kind = computed_type(x.dtype, "BatchNormalization")
+    epsilon = number(float(call.get("epsilon", 1e-5)))
+    lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(5)]
+    lines.append(f"const {kind} v = (a0 - a3) / sqrt(a4 + {epsilon}) * a1 + a2;")
+    operands = [Operand(t.dtype, t) for t in (x, scale, bias, mean, variance)]
+    return evaluate(call.run, "batch_norm", lines, "v", x.dtype, operands)

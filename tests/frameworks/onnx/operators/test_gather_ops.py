@@ -1,0 +1,25 @@
+"""Elements by index: in range or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed: pip install 'gridstride[onnx]'")
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
+
+from small_models import FLOAT, LONG, Builder, graph, normal
+
+from gridstride.frameworks.onnx import Engine, OnnxError
+
+pytestmark = pytest.mark.usefixtures("gpu")
+ROWS = (FLOAT, ["batch", 8])
+
+
+def test_an_index_out_of_range_names_its_node() -> None:
+    b = Builder(20, tokens=(LONG, ["length"]))
+    engine = Engine(graph(b, (b("Gather", normal(4, 2), "tokens"), FLOAT, 2)))
+    assert engine.token_limits == {"tokens": 4}
+    assert engine.run({"tokens": np.array([3, -4])}).outputs
+    with pytest.raises(OnnxError, match=r"Gather_0 \(Gather\): "):
+        engine.run({"tokens": np.array([4])})
