@@ -41,7 +41,7 @@ _OLD_WORDS = {
     True: ("-Wno-deprecated-declarations", "-Xcompiler", "-Wno-reserved-user-defined-literal"),
     False: ("-Wno-deprecated-declarations", "-Wno-reserved-user-defined-literal"),
 }
-"""For .cu files and others of CUDA 11: C++ of then had no suffixes behind strings, and needed no space before a macro."""
+"""For .cu files and for others, of CUDA 11: C++ of then had no suffixes behind strings, and no space before a macro."""
 _AT_A_TIME = 2
 _NO_MORE: Mapping[str, str] = {}
 
