@@ -1,4 +1,4 @@
-"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile."""
+"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile, Pallas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from gridstride.frameworks.observers import observed
 if TYPE_CHECKING:
     from gridstride.frameworks.activation import Activation
     from gridstride.frameworks.explanation import Explanation
+    from gridstride.frameworks.pallas_activation import PallasActivation
 
-__all__ = ["TRITON_VARIABLE", "explain", "observed", "triton", "triton_from_environment"]
+__all__ = ["TRITON_VARIABLE", "explain", "observed", "pallas", "triton", "triton_from_environment"]
 
 TRITON_VARIABLE = "GRIDSTRIDE_TRITON"
 
@@ -25,6 +26,18 @@ def triton() -> Activation:
     from gridstride.frameworks.activation import Activation
 
     return Activation()
+
+
+def pallas() -> PallasActivation:
+    """Have JAX run the kernels of `pallas_call` on the virtual GPU, with arrays on the CPU: from here on, or until the
+    end of a `with`.
+
+    What is around the kernels is XLA's, on the CPU; arrays on a GPU are JAX's as ever. RuntimeError, with the command
+    that mends it, where JAX or Triton is missing or too old.
+    """
+    from gridstride.frameworks.pallas_activation import PallasActivation
+
+    return PallasActivation()
 
 
 def explain(function: Callable[..., Any], *args: Any, backward: bool = False, **named: Any) -> Explanation:

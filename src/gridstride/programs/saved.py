@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from gridstride.programs.program_errors import ProgramError
-from gridstride.programs.run import Built, Settings, run
+from gridstride.programs.run import Built, Settings, become
 from gridstride.programs.toolchain.runtime_library import SONAME
 from gridstride.programs.toolchain.wheels import toolchain
 
@@ -38,7 +38,7 @@ def save(built: Built, target: Path, *, chip: str) -> list[Path]:
 
 
 def main(script: str, settings: str) -> int:
-    """What a script does; the exit status."""
+    """What a script does; the exit status where the program cannot be started."""
     target = Path(os.path.realpath(script))
     parts = [target.with_name(f"{target.name}.{ending}") for ending in ("so", SONAME)]
     missing = [path for path in parts if not path.is_file()]
@@ -46,4 +46,4 @@ def main(script: str, settings: str) -> int:
         sys.stderr.write(f"error: {missing[0]} is not there: it belongs beside {target.name} (gridstride build)\n")
         return 1
     program, runtime = (path.read_bytes() for path in parts)
-    return run(Built(program, runtime, toolchain()), [script, *sys.argv[1:]], Settings(**json.loads(settings))).status
+    become(Built(program, runtime, toolchain()), [script, *sys.argv[1:]], Settings(**json.loads(settings)))
