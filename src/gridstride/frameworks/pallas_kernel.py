@@ -63,9 +63,7 @@ class PallasSource:
         self.text = place.text
         own = [Parameter(name, "void*", True, None) for name in names]
         scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, code.hidden + 1)]
-        self.signatures: Mapping[str, Signature] = {
-            code.entry: Signature(code.entry, (*own, *scratch), (), place.line)
-        }
+        self.signatures: Mapping[str, Signature] = {code.entry: Signature(code.entry, (*own, *scratch), (), place.line)}
         self._unit = Unit(code.ptx)
 
     def unit(self, arch: str, expression: str | None = None) -> Unit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,8 @@ from gridstride.compiler.python.python_function import digest
 from gridstride.compiler.python.triton import TritonCode, fresh_cache, triton_code
 
 AT_LEAST = (3, 6)
+_CACHE_HINTS = re.compile(r" (?:cacheModifier|evictionPolicy) = \w+")
+"""What a load asks of caches, which Triton's versions spell in two ways; no result depends on it."""
 
 
 def compile_text(text: str, *, parameters: int, num_warps: int, num_stages: int, arch: str) -> TritonCode:
@@ -29,7 +32,7 @@ def compile_text(text: str, *, parameters: int, num_warps: int, num_stages: int,
     options = {"num_warps": num_warps, "num_stages": num_stages, "enable_fp_fusion": True}
     with tempfile.TemporaryDirectory(prefix="gridstride-triton-") as folder, fresh_cache():
         source = Path(folder, "module.ttir")
-        source.write_text(text)
+        source.write_text(_CACHE_HINTS.sub("", text))
         compiled = triton.compile(str(source), target=target, options=options)
     code = triton_code(compiled.metadata, compiled.asm["ptx"], own=parameters)
     cache.put(key, json.dumps(asdict(code)).encode())
