@@ -32,6 +32,7 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
     options = Options(
         include=tuple(order.get("include", ())), define=tuple(order.get("define", ())),
         libraries=tuple(order.get("libraries", ())), std=order.get("std"), flags=tuple(order.get("flags", ())),
+        cuda11=order.get("cuda11", False),
     )  # fmt: skip
     try:
         built = build(sources(order["files"]), options, arch=order.get("arch", "sm_90a"), progress=lambda _: None)

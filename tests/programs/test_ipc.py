@@ -192,3 +192,61 @@ int main(int argc, char **argv) {
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     done = subprocess.run(["./pair"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == ["1", "cudaSuccess", "99"], done.stderr
+
+
+def test_memory_that_was_created_goes_by_a_descriptor(program: Run) -> None:
+    done = program(
+        FORKED
+        + r"""
+#include <cuda.h>
+enum { SIZE = 2 << 20 };
+static int exported;
+static int *mapped(CUmemGenericAllocationHandle handle) {
+  CUdeviceptr address;
+  CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  cuMemAddressReserve(&address, SIZE, 0, 0, 0);
+  cuMemMap(address, SIZE, 0, handle, 0);
+  cuMemSetAccess(address, SIZE, &access, 1);
+  return (int *)address;
+}
+static void start() {
+  CUcontext context;
+  cuInit(0);
+  cuDevicePrimaryCtxRetain(&context, 0);
+  cuCtxSetCurrent(context);
+}
+int main(int argc, char **argv) {
+  /* the descriptor's number is the parent's: /proc shows it to the child, which forked before the first call */
+  Slab *slab = (Slab *)mmap(0, sizeof(Slab), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pid_t parent = getpid();
+  CUmemGenericAllocationHandle handle;
+  if (fork() == 0) {
+    char path[64];
+    wait_for(slab, 1);
+    memcpy(&exported, &slab->memory, sizeof exported);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", parent, exported);
+    FILE *file = fopen(path, "r+");
+    start();
+    printf("%d\n", cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)fileno(file),
+                                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    add<<<1, 64>>>(mapped(handle), 100);
+    printf("%d\n", cuMemImportFromShareableHandle(&handle, (void *)0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    return cudaDeviceSynchronize();
+  }
+  start();
+  CUmemAllocationProp prop = {};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  cuMemCreate(&handle, SIZE, &prop, 0);
+  int *x = mapped(handle), h;
+  cuMemExportToShareableHandle(&exported, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  memcpy(&slab->memory, &exported, sizeof exported);
+  next(slab);
+  wait(NULL);
+  cudaMemcpy(&h, x + 99, 4, cudaMemcpyDeviceToHost);
+  printf("%d\n", h);
+}
+"""
+    )
+    assert done.stdout.splitlines() == ["0", "1", "99"], done.stderr
