@@ -1,8 +1,8 @@
 """Builds one program and runs it, for bench/public_kernels.py: `run_program.py ORDER.json`, the answer as JSON.
 
 ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `late`, `cuda11`, `runs` (each run's
-arguments), `folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that hangs can be
-ended.
+arguments), `folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that
+hangs can be ended.
 """
 
 from __future__ import annotations
