@@ -8,7 +8,7 @@ from typing import Any
 
 from gridstride.compiler.frontends import require
 from gridstride.compiler.python.triton_text import AT_LEAST
-from gridstride.frameworks.pallas_kernel import PallasKernel, Place
+from gridstride.frameworks.pallas_kernel import PallasCall, PallasKernel, Place
 from gridstride.frameworks.triton_launcher import virtual_gpu
 
 _JAX = (0, 10)
@@ -114,10 +114,9 @@ def compiled(
     if len(lowered.grid) > 3:
         raise ValueError(f"{name}: the grid {tuple(lowered.grid)} has more than three dimensions")
     x, y, z = (*lowered.grid, 1, 1, 1)[:3]
-    return PallasKernel(
+    call = PallasCall(
         lowered.module.operation.get_asm(enable_debug_info=True),
         Place.of(jaxpr.debug_info.func_src_info),
-        device=device,
         grid=(x, y, z),
         num_warps=params.num_warps or _WARPS,
         num_stages=params.num_stages or _STAGES,
@@ -125,6 +124,7 @@ def compiled(
         outputs=[(aval.shape, aval.dtype) for aval in context.avals_out],
         aliases={to: of for of, to in input_output_aliases},
     )
+    return PallasKernel(call, device)
 
 
 def _names(jaxpr: Any, count: int) -> list[str]:

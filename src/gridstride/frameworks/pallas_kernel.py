@@ -71,37 +71,53 @@ class PallasSource:
         return self._unit
 
 
+@dataclass(frozen=True, slots=True)
+class PallasCall:
+    """What JAX says of one `pallas_call`: Triton's text, and how it is to be launched.
+
+    `names` are of all parameters, inputs first. `outputs`: shape and dtype of each. `aliases`: the number of an input
+    for each output that takes its place.
+    """
+
+    ttir: str
+    place: Place
+    grid: tuple[int, int, int]
+    num_warps: int
+    num_stages: int
+    names: Sequence[str]
+    outputs: Sequence[tuple[tuple[int, ...], Any]]
+    aliases: Mapping[int, int]
+
+
 class PallasKernel:
     """What a `pallas_call` launches. Called with the inputs as NumPy arrays, it gives the outputs.
 
-    `aliases`: the number of an input for each output that takes its place. `device` is used where the thread that calls
-    has asked for none.
+    `device` is used where the thread that calls has asked for none.
     """
 
-    def __init__(
-        self, ttir: str, place: Place, *, device: Device, grid: tuple[int, int, int], num_warps: int, num_stages: int,
-        names: Sequence[str], outputs: Sequence[tuple[tuple[int, ...], Any]], aliases: Mapping[int, int],
-    ) -> None:  # fmt: skip
-        text, arch = place.located(ttir), device.properties.arch
-        self._code = compile_text(text, parameters=len(names), num_warps=num_warps, num_stages=num_stages, arch=arch)
-        self._kernel = Module(PallasSource(place, self._code, names))[self._code.entry]
-        self._device, self._grid, self._outputs, self._aliases = device, grid, outputs, aliases
+    def __init__(self, call: PallasCall, device: Device) -> None:
+        self._code = compile_text(
+            call.place.located(call.ttir), parameters=len(call.names), num_warps=call.num_warps,
+            num_stages=call.num_stages, arch=device.properties.arch,
+        )  # fmt: skip
+        self._kernel = Module(PallasSource(call.place, self._code, call.names))[self._code.entry]
+        self._call, self._device = call, device
 
     def __call__(self, *inputs: Array) -> list[Array]:
         """KernelFault; LaunchError for what the chip cannot run."""
         with use(asked_for() or self._device), latest_watches():
             given = [to_device(_plain(np.asarray(each))) for each in inputs]
-            made = [self._output(number, given) for number in range(len(self._outputs))]
-            values = [*given, *made, *hidden_values(self._code, self._grid)]
-            how = {"grid": self._grid, "block": self._code.threads, "shared": self._code.shared}
+            made = [self._output(number, given) for number in range(len(self._call.outputs))]
+            values = [*given, *made, *hidden_values(self._code, self._call.grid)]
+            how = {"grid": self._call.grid, "block": self._code.threads, "shared": self._code.shared}
             run_kernel(self._kernel, values, how)
-            pairs = zip(made, self._outputs, strict=True)
+            pairs = zip(made, self._call.outputs, strict=True)
             return [array.numpy().view(dtype).reshape(shape) for array, (shape, dtype) in pairs]
 
     def _output(self, number: int, given: Sequence[DeviceArray]) -> DeviceArray:
-        if number in self._aliases:
-            return given[self._aliases[number]]
-        shape, dtype = self._outputs[number]
+        if number in self._call.aliases:
+            return given[self._call.aliases[number]]
+        shape, dtype = self._call.outputs[number]
         return empty(max(1, int(np.prod(shape))), _stored(dtype))
 
 
