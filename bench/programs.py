@@ -48,7 +48,7 @@ ELSEWHERE = {
     "Tegra": r"Tegra|cudla|nvmedia",
 }  # fmt: skip
 """What a CMakeLists.txt asks for that is not here, by a pattern."""
-IPC = ("simpleIPC", "memMapIPCDrv", "streamOrderedAllocationIPC")
+IPC = ("streamOrderedAllocationIPC",)
 _EXECUTABLE = re.compile(r"add_executable\(\s*(\S+)\s+([^)]*)\)")
 _CODE = re.compile(r"CMAKE_CURRENT_BINARY_DIR\}/([\w.]+\.(?:fatbin|ptx|cubin))")
 _KERNEL = re.compile(r"CUDA_KERNEL_SOURCE \"\$\{CMAKE_CURRENT_SOURCE_DIR\}/([\w./]+)\"")
@@ -78,7 +78,7 @@ class Sample:
     @property
     def elsewhere(self) -> str | None:
         if self.folder.name in IPC:
-            return "several processes that share memory"
+            return "several processes that share a memory pool"
         # the folders of platforms stand in the path
         text = f"{self.name}\n{self.cmake}"
         return next((what for what, pattern in ELSEWHERE.items() if re.search(pattern, text)), None)

@@ -57,6 +57,8 @@ class Main:
     """How many it sees."""
     late: bool = False
     """Whether its host sets what a launched kernel waits for: kernels then run when the host waits for them."""
+    cuda11: bool = False
+    """Whether it is of CUDA 11 or earlier."""
     theirs: str = ""
     status_tells: bool = False
     """Its exit status is that of its own check."""
@@ -94,4 +96,5 @@ class Main:
             "folder": str(work if self.has_folder else self.folder), "limit": self.limit, "std": "c++17",
             "define": self.define, "flags": self.flags, "libraries": self.libraries, "gpus": self.gpus,
             "late": self.late,
+            "cuda11": self.cuda11,
         }  # fmt: skip

@@ -40,9 +40,13 @@ def programs(root: Path) -> Iterator[Main]:
                inputs={"heat": text(np.tile(heat, 8)), "power": text(np.tile(power, 8))},
                check=hotspot_3d_is_right)  # fmt: skip
     yield from others(cuda, make)
-    textures = "uses texture references, which CUDA 12 dropped: nvcc 13 does not compile it"
-    for name in ("hybridsort", "kmeans", "leukocyte", "mummergpu"):
-        yield Main(name, cuda / name, (), theirs=textures)
+    yield Main("kmeans", cuda / "kmeans",
+               ("kmeans_cuda.cu", "cluster.c", "getopt.c", "kmeans.c", "kmeans_clustering.c", "rmse.c"), cuda11=True,
+               runs=(("-i", "points", "-o", "-m", "4", "-n", "4"),), inputs={"points": points()},
+               check=kmeans_is_right)  # fmt: skip
+    yield Main("hybridsort", cuda / "hybridsort", (), theirs="includes OpenGL's headers")
+    yield Main("leukocyte", cuda / "leukocyte", (), theirs="needs a film that the collection does not have")
+    yield Main("mummergpu", cuda / "mummergpu", (), theirs="calls read() without unistd.h")
 
 
 def others(cuda: Path, make: partial[Main]) -> Iterator[Main]:
@@ -104,6 +108,26 @@ def srad_is_right(image: Array, folder: Path, said: str) -> str:
 
 def values(count: int, seed: int) -> Array:
     return np.random.default_rng(seed).random(count)
+
+
+def groups() -> Array:
+    """400 points of 6 numbers around four places that lie far apart: (place, point of the place, number)."""
+    return 10 * values(2400, 4).reshape(4, 100, 6) + 30 * np.arange(4).reshape(4, 1, 1)
+
+
+def points() -> bytes:
+    """In turn from each place, so that the first four, which kmeans begins with, are of all."""
+    rows = np.swapaxes(groups(), 0, 1).reshape(400, 6)
+    return "".join(f"{i} {' '.join(f'{x:.4f}' for x in row)}\n" for i, row in enumerate(rows)).encode()
+
+
+def kmeans_is_right(folder: Path, said: str) -> str:
+    """The middle of each place, to the two digits that it prints."""
+    found = re.findall(r"^\d+:((?: [\d.]+)+)", said, re.MULTILINE)
+    numbers = np.array([line.split() for line in found], float)
+    if numbers.shape != (4, 6):
+        return f"no four centres: {said[-200:]}"
+    return same(numbers[np.argsort(numbers[:, 0])].ravel(), groups().mean(1).ravel(), 0.006)
 
 
 def text(numbers: Array) -> bytes:

@@ -1,8 +1,8 @@
 """Builds one program and runs it, for bench/public_kernels.py: `run_program.py ORDER.json`, the answer as JSON.
 
-ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `late`, `runs` (each run's arguments),
-`folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that hangs can be
-ended.
+ORDER holds `files`, `include`, `define`, `std`, `flags`, `libraries`, `gpus`, `late`, `cuda11`, `runs` (each run's
+arguments), `folder` (where it runs), `limit` in seconds of each run. A process of its own, so that a compiler that
+hangs can be ended.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
     options = Options(
         include=tuple(order.get("include", ())), define=tuple(order.get("define", ())),
         libraries=tuple(order.get("libraries", ())), std=order.get("std"), flags=tuple(order.get("flags", ())),
+        cuda11=order.get("cuda11", False),
     )  # fmt: skip
     try:
         built = build(sources(order["files"]), options, arch=order.get("arch", "sm_90a"), progress=lambda _: None)

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'grid
 import torch
 
 PAGE = Path(__file__).parents[2] / "docs/frameworks.md"
-TRITON, INDUCTOR = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+TRITON, INDUCTOR, PALLAS, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def run(code: str, folder: Path) -> None:
@@ -28,6 +28,12 @@ def run(code: str, folder: Path) -> None:
 def test_triton(triton_here: gs.VirtualGPU, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(TRITON, tmp_path)
     assert "add_kernel on virtual h200: grid 98, block 128" in capsys.readouterr().out
+
+
+def test_pallas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jax", reason="JAX is not installed: pip install 'jax>=0.10'")
+    run(PALLAS, tmp_path)
+    assert "add_kernel on virtual h200: grid 4, block 128" in capsys.readouterr().out
 
 
 def test_torch_compile(

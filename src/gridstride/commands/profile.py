@@ -30,7 +30,7 @@ def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_jso
     chosen = {"trace": trace, "report": report, "after": recording.after or None}
     if words[0].lower().endswith(profile_program.END) and not recording.module:
         profile_program.refuse([name for name, value in chosen.items() if value is not None])
-        return profile_program.run(words, chip=gpu.chip, gpus=gpu.gpus, memory=gpu.memory, as_json=as_json)
+        return profile_program.run(words, gpu, as_json=as_json)
     cuda = f"is for CUDA programs (PROG{profile_program.END})"
     if gpu.chip is not None:
         raise WrongUse(f"--chip {gpu.chip} {cuda}, which run on the virtual GPU")
@@ -38,6 +38,8 @@ def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_jso
         raise WrongUse(f"--gpus {gpu.gpus} {cuda}, which run on the virtual GPU")
     if gpu.memory is not None:
         raise WrongUse(f"--memory {gpu.memory} {cuda}, on the virtual GPU")
+    if gpu.cuda11:
+        raise WrongUse(f"--cuda11 {cuda}")
     from gridstride.profile.record import RecordError
 
     page = writable(report) if report is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gridstride.commands.run import STDERR, check_gpus, chip_of, memory_of, not_built, say_signal
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
@@ -11,6 +12,9 @@ from gridstride.programs.run import Settings, build
 from gridstride.programs.run import run as run_program
 from gridstride.programs.sources import Options, sources
 from gridstride.programs.timeline.picture import lines
+
+if TYPE_CHECKING:
+    from gridstride.commands.options.profile_options import SimulatedGPU
 
 END = ".cu"
 
@@ -21,19 +25,19 @@ def refuse(options: Sequence[str]) -> None:
         raise WrongUse(f"--{options[0]} is for PyTorch programs; of PROG{END} there are the timeline and --json")
 
 
-def run(words: Sequence[str], *, chip: str | None, gpus: int, memory: str | None, as_json: bool) -> bool:
+def run(words: Sequence[str], gpu: SimulatedGPU, *, as_json: bool) -> bool:
     """Run it with modelled times and show when what ran; its own output goes to stderr. Whether it ended well."""
-    check_gpus(gpus)
-    model = chip_of(None, chip)
-    nbytes = memory_of(memory, model)
+    check_gpus(gpu.gpus)
+    model = chip_of(None, gpu.chip)
+    nbytes = memory_of(gpu.memory, model)
     try:
         files = sources(words[:1])
-        built = build(files, Options(), arch=model.properties.arch, progress=print_stderr)
+        built = build(files, Options(cuda11=gpu.cuda11), arch=model.properties.arch, progress=print_stderr)
     except BuildFailed as failed:
         return not not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    settings = Settings(model.key, predict=True, timeline=True, stdout=STDERR, gpus=gpus, memory=nbytes)
+    settings = Settings(model.key, predict=True, timeline=True, stdout=STDERR, gpus=gpu.gpus, memory=nbytes)
     outcome = run_program(built, [str(files[0].with_suffix("")), *words[1:]], settings)
     say_signal(outcome)
     if not outcome.timeline:

@@ -1,4 +1,4 @@
-"""Python frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile."""
+"""Frameworks that launch GPU kernels themselves, unmodified and without a GPU: Triton, torch.compile, Pallas, TVM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from gridstride.frameworks.observers import observed
 if TYPE_CHECKING:
     from gridstride.frameworks.activation import Activation
     from gridstride.frameworks.explanation import Explanation
+    from gridstride.frameworks.pallas_activation import PallasActivation
+    from gridstride.frameworks.tvm_program import TvmProgram
 
-__all__ = ["TRITON_VARIABLE", "explain", "observed", "triton", "triton_from_environment"]
+__all__ = ["TRITON_VARIABLE", "explain", "observed", "pallas", "triton", "triton_from_environment", "tvm"]
 
 TRITON_VARIABLE = "GRIDSTRIDE_TRITON"
 
@@ -25,6 +27,29 @@ def triton() -> Activation:
     from gridstride.frameworks.activation import Activation
 
     return Activation()
+
+
+def pallas() -> PallasActivation:
+    """Have JAX run the kernels of `pallas_call` on the virtual GPU, with arrays on the CPU: from here on, or until the
+    end of a `with`.
+
+    What is around the kernels is XLA's, on the CPU; arrays on a GPU are JAX's as ever. RuntimeError, with the command
+    that mends it, where JAX or Triton is missing or too old.
+    """
+    from gridstride.frameworks.pallas_activation import PallasActivation
+
+    return PallasActivation()
+
+
+def tvm(library: Any) -> TvmProgram:
+    """What `tvm.compile(…, target="cuda")` gave, to be called with NumPy arrays on the virtual GPU.
+
+    RuntimeError, with the command that mends it, where TVM is missing or too old; ValueError for a library without CUDA
+    kernels.
+    """
+    from gridstride.frameworks.tvm_program import TvmProgram
+
+    return TvmProgram(library)
 
 
 def explain(function: Callable[..., Any], *args: Any, backward: bool = False, **named: Any) -> Explanation:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gridstride.virtual.observe.run import Run
 
 _runs: ContextVar[list[Run] | None] = ContextVar("gridstride_runs", default=None)
+_open: list[list[Run]] = []  # of all threads; the last one is a library's, whose threads know nothing of who watches
 
 
 @contextmanager
@@ -21,9 +22,28 @@ def observed() -> Iterator[list[Run]]:
     Of this thread or task. A launch that a fault stops raises KernelFault; other findings are in its Run.
     """
     runs: list[Run] = []
+    with _watching(runs):
+        _open.append(runs)
+        try:
+            yield runs
+        finally:
+            _open[:] = [each for each in _open if each is not runs]
+
+
+@contextmanager
+def latest_watches() -> Iterator[None]:
+    """Until the end of the `with` launches of this thread count for whoever watches last, if nobody in it does: for the
+    threads of a library, which were there before.
+    """
+    with _watching(_runs.get() if _runs.get() is not None else next(reversed(_open), None)):
+        yield
+
+
+@contextmanager
+def _watching(runs: list[Run] | None) -> Iterator[None]:
     token = _runs.set(runs)
     try:
-        yield runs
+        yield
     finally:
         _runs.reset(token)
 

@@ -116,8 +116,8 @@ class Launcher:
         tensors = {argument.name: argument.tensor for argument in launch_arguments if argument.tensor is not None}
         blocks, how = self._shape(grid)
         with StorageStaging(device, kernel.name, tensors) as staging:
-            values = [*device_values(kernel.name, launch_arguments, code.boxes, staging), *_hidden(code, blocks)]
-            _run(kernel, values, {"grid": blocks, "block": code.threads, "shared": code.shared, **how})
+            values = [*device_values(kernel.name, launch_arguments, code.boxes, staging), *hidden_values(code, blocks)]
+            run_kernel(kernel, values, {"grid": blocks, "block": code.threads, "shared": code.shared, **how})
             staging.copy_back()
 
     def _shape(self, grid: tuple[int, int, int]) -> tuple[tuple[int, int, int], dict[str, Any]]:
@@ -129,7 +129,7 @@ class Launcher:
         return (grid[0] * blocks, grid[1], grid[2]), how
 
 
-def _hidden(code: TritonCode, grid: Sequence[int]) -> list[Any]:
+def hidden_values(code: TritonCode, grid: Sequence[int]) -> list[Any]:
     """Triton's own pointers behind the function's parameters: scratch memory first, then null."""
     hidden: list[Any] = [None] * code.hidden
     if code.scratch:
@@ -137,7 +137,8 @@ def _hidden(code: TritonCode, grid: Sequence[int]) -> list[Any]:
     return hidden
 
 
-def _run(kernel: Kernel, values: Sequence[Any], how: dict[str, Any]) -> None:
+def run_kernel(kernel: Kernel, values: Sequence[Any], how: dict[str, Any]) -> None:
+    """Launch it, counted where somebody watches; KernelFault."""
     runs = watching()
     if runs is None:
         kernel.launch(args=values, **how)

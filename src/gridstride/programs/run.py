@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gridstride.programs.calls.activity import Call
 from gridstride.programs.process.reports import ACTIVITY, LAUNCHES, TIMELINE
@@ -68,8 +68,12 @@ class Settings:
     memory: int | None = None
     """Bytes that each of them has, where that is less than the chip's."""
 
-    def order(self, tools: Toolchain, arguments: Sequence[str], *, program: str, runtime: str, reports: int) -> Order:
-        """What the program's process is told; `program` and `runtime` are paths as it sees them."""
+    def order(
+        self, tools: Toolchain, arguments: Sequence[str], *, program: str, runtime: str, reports: int | None
+    ) -> Order:  # fmt: skip
+        """What the program's process is told; `program` and `runtime` are paths as it sees them, `reports` None where
+        nobody waits for any.
+        """
         vendors = {
             "vendor_runtime": tools.vendor_runtime,
             "vendor_nvrtc": tools.vendor_nvrtc,
@@ -122,14 +126,28 @@ def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
     """Runs the program to its end; `arguments` begin with its name."""
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
 
-        def command(reports: int) -> list[str]:
-            order = settings.order(
-                built.tools, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}",
-                reports=reports,
-            )  # fmt: skip
-            return [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
+        def start(reports: int) -> Start:
+            command = _command(built, arguments, settings, program, runtime, reports)
+            return Start(command, None, (runtime, program))
 
-        return watched(lambda reports: Start(command(reports), None, (runtime, program)), settings)
+        return watched(start, settings)
+
+
+def become(built: Built, arguments: Sequence[str], settings: Settings) -> NoReturn:
+    """This process goes on as the program's, with its number, so that what the program starts knows its parent."""
+    with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
+        for descriptor in (runtime, program):
+            os.set_inheritable(descriptor, True)
+        os.execv(sys.executable, _command(built, arguments, settings, program, runtime, None))
+
+
+def _command(
+    built: Built, arguments: Sequence[str], settings: Settings, program: int, runtime: int, reports: int | None
+) -> list[str]:  # fmt: skip
+    order = settings.order(
+        built.tools, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}", reports=reports
+    )
+    return [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
 
 
 def run_on_hardware(

@@ -6,17 +6,17 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from gridstride.programs.program_errors import ProgramError
-from gridstride.programs.run import Built, Settings, run
+from gridstride.programs.run import Built, Settings, become
 from gridstride.programs.toolchain.runtime_library import SONAME
 from gridstride.programs.toolchain.wheels import toolchain
 
 _SCRIPT = """#!{python}
 # Runs {name}.so on the virtual GPU. Made by `gridstride build`.
-import sys
 from gridstride.programs.saved import main
-sys.exit(main(__file__, {settings!r}))
+main(__file__, {settings!r})
 """
 
 
@@ -37,13 +37,13 @@ def save(built: Built, target: Path, *, chip: str) -> list[Path]:
     return list(files)
 
 
-def main(script: str, settings: str) -> int:
-    """What a script does; the exit status."""
+def main(script: str, settings: str) -> NoReturn:
+    """What a script does: it becomes the program."""
     target = Path(os.path.realpath(script))
     parts = [target.with_name(f"{target.name}.{ending}") for ending in ("so", SONAME)]
     missing = [path for path in parts if not path.is_file()]
     if missing:
         sys.stderr.write(f"error: {missing[0]} is not there: it belongs beside {target.name} (gridstride build)\n")
-        return 1
+        sys.exit(1)
     program, runtime = (path.read_bytes() for path in parts)
-    return run(Built(program, runtime, toolchain()), [script, *sys.argv[1:]], Settings(**json.loads(settings))).status
+    become(Built(program, runtime, toolchain()), [script, *sys.argv[1:]], Settings(**json.loads(settings)))

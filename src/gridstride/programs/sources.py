@@ -23,6 +23,8 @@ class Options:
     relocatable: bool = False
     flags: tuple[str, ...] = ()
     """Handed to nvcc as they are."""
+    cuda11: bool = False
+    """Whether what releases after CUDA 11 dropped is there (`toolchain.old_headers`)."""
 
 
 _FOR_THE_PROGRAM = ": what is for the program goes behind --, as in gridstride run prog.cu -- 1000"

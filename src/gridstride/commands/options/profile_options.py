@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gridstride.commands.options.shared_options import Json, call
+from gridstride.commands.options.shared_options import Cuda11, Json, call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,12 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedGPU:
-    """What a CUDA program runs on: which chip, how many of it, how much memory each has."""
+    """What a CUDA program runs on: which chip, how many of it, how much memory each has; and what it is written for."""
 
     chip: str | None
     gpus: int
     memory: str | None
+    cuda11: bool
 
 
 def add(app: typer.Typer) -> None:
@@ -65,6 +66,7 @@ def profile(
     memory: Annotated[
         str | None, typer.Option("--memory", metavar="SIZE", help="Of PROG.cu: what a GPU has of it, 64MiB say.")
     ] = None,
+    cuda11: Cuda11 = False,
     as_json: Json = False,
 ) -> int:
     """Say where the time of a PyTorch or a CUDA program goes.
@@ -74,4 +76,4 @@ def profile(
     program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
     """
     recording = Recording(trace=trace, report=report, after=after, seconds=seconds, module=module)
-    return call("profile", words, recording, SimulatedGPU(chip, gpus, memory), as_json=as_json)
+    return call("profile", words, recording, SimulatedGPU(chip, gpus, memory, cuda11), as_json=as_json)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gridstride.commands.options.shared_options import Json, call
+from gridstride.commands.options.shared_options import Cuda11, Json, call
 
 _ARGUMENTS = "gridstride.arguments"
 
@@ -40,12 +40,12 @@ Chip = Annotated[
 
 def _compilers(
     include: list[str] | None, define: list[str] | None, library: list[str] | None, std: str | None, rdc: bool,
-    flag: list[str] | None,
+    flag: list[str] | None, cuda11: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """The fields of programs.sources.Options, which imports more than the parsing of words needs."""
     return {
         "include": tuple(include or ()), "define": tuple(define or ()), "libraries": tuple(library or ()), "std": std,
-        "relocatable": rdc, "flags": tuple(flag or ()),
+        "relocatable": rdc, "flags": tuple(flag or ()), "cuda11": cuda11,
     }  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def run(
     std: Standard = None,
     rdc: Relocatable = False,
     flag: Flags = None,
+    cuda11: Cuda11 = False,
     device: Annotated[str | None, typer.Option("--device", metavar="virtual", help="Where to run.")] = None,
     chip: Chip = None,
     sanitize: Annotated[
@@ -130,7 +131,7 @@ def run(
     status are the program's: 128 + n for signal n; 1 also for what does not compile. Its host code runs as you, in no
     sandbox: only `gridstride check` locks a stranger's code in.
     """
-    options = _compilers(include, define, library, std, rdc, flag)
+    options = _compilers(include, define, library, std, rdc, flag, cuda11)
     how = RunOptions(
         device=device, chip=chip, sanitize=sanitize, seed=seed, predict=predict, fails=tuple(fail or ()), late=late,
         gpus=gpus, memory=memory, time_limit=time_limit, ptx=ptx,
@@ -151,6 +152,7 @@ def build(
     std: Standard = None,
     rdc: Relocatable = False,
     flag: Flags = None,
+    cuda11: Cuda11 = False,
     chip: Chip = None,
     as_json: Json = False,
 ) -> int:
@@ -159,7 +161,7 @@ def build(
     A program that loads its kernels while it runs (cuModuleLoad, cuLibraryLoadFromFile) finds them in a file of --ptx
     or --fatbin.
     """
-    options = _compilers(include, define, library, std, rdc, flag)
+    options = _compilers(include, define, library, std, rdc, flag, cuda11)
     return call("build", files, output=output, chip=chip, options=options, ptx=ptx, fatbin=fatbin, as_json=as_json)
 
 

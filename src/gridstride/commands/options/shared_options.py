@@ -16,6 +16,9 @@ _LEAVE_FOLDERS = ("check", "explain", "course.portfolio", "profile", "course.wat
 """They have processes with folders of their own."""
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
+Cuda11 = Annotated[
+    bool, typer.Option("--cuda11", help="Of .cu files: what later CUDA dropped, texture references among it.")
+]
 
 
 def call(command: str, *args: Any, **options: Any) -> int:

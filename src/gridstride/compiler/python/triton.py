@@ -254,7 +254,7 @@ def _compile(triton: Any, function: TritonFunction, source: Any, arch: str) -> T
     target = GPUTarget("cuda", int("".join(filter(str.isdigit, arch))), 32)
     options = {"num_warps": function.num_warps, "num_stages": function.num_stages, "enable_fp_fusion": True}
     try:
-        with _fresh_cache():
+        with fresh_cache():
             compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # Triton raises its own errors, MLIR's RuntimeError, and whatever static code raises
         raise explained(function, error) from error
@@ -263,20 +263,25 @@ def _compile(triton: Any, function: TritonFunction, source: Any, arch: str) -> T
 
 def compiled_code(function: TritonFunction, known: Any, ptx: str, ttir: str = "") -> TritonCode:
     """What Triton made of a function, from its metadata and its PTX; without its `ttir` no load counts as masked."""
+    return triton_code(known, ptx, ttir, own=sum(len(_parameters(*item)) for item in function.types.items()))
+
+
+def triton_code(known: Any, ptx: str, ttir: str = "", *, own: int) -> TritonCode:
+    """The same of what has so many parameters of its `own`."""
     return TritonCode(
         ptx=_in_their_lines(ptx),
         entry=known.name,
         threads=32 * known.num_warps,
         shared=known.shared,
         scratch=getattr(known, "global_scratch_size", 0),
-        hidden=_parameter_count(ptx) - sum(len(_parameters(*item)) for item in function.types.items()),
+        hidden=_parameter_count(ptx) - own,
         boxes=[_box(box) for box in getattr(known, "tensordesc_meta", None) or ()],
         without_other=list(loads_without_other(ttir)),
     )
 
 
 @contextmanager
-def _fresh_cache() -> Iterator[None]:
+def fresh_cache() -> Iterator[None]:
     """Triton's own cache, which is empty: it knows functions by their text, and what it kept names the file that held
     such a text once. Results are kept in ours, by file and line.
     """

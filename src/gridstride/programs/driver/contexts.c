@@ -15,7 +15,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int forked; /* the process has an initialised parent's memory, and no GPU: as on hardware */
 int gs_initialised(void) { return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE) && !forked; }
-PUBLIC void gs_forked(void) { forked = initialised; }
+PUBLIC void gs_forked(void) {
+    forked = initialised;
+    if (forked)
+        gs_set_fault(cudaErrorInitializationError);
+}
 int gs_is_alive(const Context *context) { return context == NULL || context->state == ALIVE; }
 int gs_is_primary(const Context *context) { return context >= primary && context < primary + GS_MOST_DEVICES; }
 

@@ -45,7 +45,8 @@ PUBLIC CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attr
     ENTER_INITIALISED();
     NEED(value != NULL && attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX, CUDA_ERROR_INVALID_VALUE);
     NEED(gs_is_device(device), CUDA_ERROR_INVALID_DEVICE);
-    if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+    if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED ||
+        attribute == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)
         known = 1; /* which the runtime has no calls for */
     else if (gs_board.attribute(attribute, &known) != cudaSuccess)
         known = 0;

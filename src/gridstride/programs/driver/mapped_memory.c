@@ -2,7 +2,9 @@
  * the arena; memory is an object that its pages show, so one object can be seen at several places.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -71,6 +73,13 @@ static size_t created_on(int device) {
     return bytes;
 }
 
+static void add(CUmemGenericAllocationHandle *handle, int object, size_t bytes, const CUmemAllocationProp *p) {
+    Physical *made = calloc(1, sizeof *made);
+    *made = (Physical){CREATED, object, 1, 0, bytes, *p, physical};
+    physical = made;
+    *handle = (CUmemGenericAllocationHandle)(uintptr_t)made;
+}
+
 static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *p) {
     uint64_t available, total;
     gs_board.free_memory(p->location.id, &available, &total);
@@ -81,10 +90,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes, const
         close(object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    Physical *made = calloc(1, sizeof *made);
-    *made = (Physical){CREATED, object, 1, 0, bytes, *p, physical};
-    physical = made;
-    *handle = (CUmemGenericAllocationHandle)(uintptr_t)made;
+    add(handle, object, bytes, p);
     return CUDA_SUCCESS;
 }
 
@@ -93,8 +99,8 @@ PUBLIC CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t
     ENTER_INITIALISED();
     NEED(handle != NULL && bytes != 0 && bytes % GRANULARITY == 0 && flags == 0, CUDA_ERROR_INVALID_VALUE);
     GIVE(check_properties(p));
-    if (p->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return RUNTIME(gs_refused("cuMemCreate with a handle to share", "memory is of one process"));
+    if (p->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return RUNTIME(gs_refused("cuMemCreate with such a handle to share", "only file descriptors are shared"));
     pthread_mutex_lock(&lock);
     CUresult result = create(handle, bytes, p);
     pthread_mutex_unlock(&lock);
@@ -127,6 +133,41 @@ PUBLIC CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationPr
         *p = memory->properties;
     pthread_mutex_unlock(&lock);
     return p != NULL && memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* -- other processes: a descriptor of the object, which the program sends as it likes ------------------------------ */
+PUBLIC CUresult CUDAAPI cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
+                                                     CUmemAllocationHandleType type, unsigned long long flags) {
+    ENTER_INITIALISED();
+    NEED(shareable != NULL && flags == 0, CUDA_ERROR_INVALID_VALUE);
+    pthread_mutex_lock(&lock);
+    Physical *memory = find_physical(handle);
+    int shared = memory != NULL && memory->properties.requestedHandleTypes & type &&
+                         type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                     ? fcntl(memory->object, F_DUPFD_CLOEXEC, 0)
+                     : -1;
+    pthread_mutex_unlock(&lock);
+    NEED(shared >= 0, CUDA_ERROR_INVALID_VALUE);
+    *(int *)shareable = shared;
+    return CUDA_SUCCESS;
+}
+
+PUBLIC CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
+                                                       CUmemAllocationHandleType type) {
+    ENTER_INITIALISED();
+    struct stat known;
+    int given = (int)(intptr_t)shareable;
+    NEED(handle != NULL && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CUDA_ERROR_INVALID_VALUE);
+    NEED(fstat(given, &known) == 0 && S_ISREG(known.st_mode), CUDA_ERROR_INVALID_VALUE);
+    NEED(known.st_size > 0 && known.st_size % GRANULARITY == 0, CUDA_ERROR_INVALID_VALUE);
+    int object = fcntl(given, F_DUPFD_CLOEXEC, 0);
+    NEED(object >= 0, CUDA_ERROR_INVALID_VALUE);
+    CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = type,
+                             .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gs_current()}};
+    pthread_mutex_lock(&lock);
+    add(handle, object, known.st_size, &p);
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
 }
 
 /* -- addresses ----------------------------------------------------------------------------------------------------- */

@@ -43,7 +43,8 @@ class ProgramOutput:
 
 def main(order: dict[str, Any]) -> None:
     """Never comes back."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if order["reports"] is not None:  # who started it waits for it, or is gone
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGPIPE):  # Python's own handlers would wait for Python code to go on
         signal.signal(number, signal.SIG_DFL)
     from gridstride.programs.process.board_of import board_of

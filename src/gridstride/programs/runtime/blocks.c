@@ -82,7 +82,7 @@ void gs_forget_all(int device, const Context *context) {
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < many; i++)
         if (gone[i].kind != GS_REGISTERED)
-            gs_board.release(gone[i].start); /* of a module's variable it does nothing: unloading has done that */
+            gs_stop_sharing(gone[i].start), gs_board.release(gone[i].start); /* of a module's variable it does nothing: unloading has done that */
     free(gone);
 }
 

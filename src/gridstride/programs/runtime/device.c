@@ -271,6 +271,7 @@ PUBLIC void gs_print(const char *text, uint64_t bytes) { fwrite(text, 1, bytes, 
 
 volatile int gs_ended;
 static pthread_t ends;
+static int is_child; /* what the program's process says at its end is not said by what it forked, too */
 
 void gs_stop_others(void) {
     while (!pthread_equal(pthread_self(), ends))
@@ -283,14 +284,21 @@ static void finish(int status, void *unused) {
     ends = pthread_self();
     gs_ended = 1;
     gs_free_waiting();
-    gs_board.finish();
+    if (!is_child)
+        gs_board.finish();
     fflush(NULL);
     _exit(status);
 }
 
 /* Loads the program and is it until it ends; comes back with a reason only where it cannot be loaded. */
+static void forked(void) {
+    gs_forked();
+    is_child = 1;
+}
+
 PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     extern char **environ;
+    pthread_atfork(NULL, NULL, forked);
     on_exit(finish, NULL); /* before the program's own: what its global objects free in their destructors is no leak */
     void *library = dlopen(program, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL)

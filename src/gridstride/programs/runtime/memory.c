@@ -42,7 +42,9 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
         return cudaSuccess;
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH)
         return cudaSuccess; /* the graph's next run has it again, so it goes with the graph */
+    CHECK(!gs_block(pointer, &block) || block.flags != GS_IMPORTED, cudaErrorInvalidValue);
     CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
+    gs_stop_sharing(block.start);
     gs_board.release(block.start);
     return cudaSuccess;
 }
@@ -63,6 +65,7 @@ static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cudaError_t free_later(void *pointer) {
     Waiting *one = malloc(sizeof *one);
+    gs_refuse_to_open((uint64_t)pointer);
     pthread_mutex_lock(&waiting_lock);
     *one = (Waiting){pointer, waiting};
     waiting = one;
@@ -78,8 +81,10 @@ void gs_free_waiting(void) {
     while (each != NULL) {
         Waiting *next = each->next;
         Block block;
-        if (gs_take(each->pointer, GS_DEVICE, GS_DEVICE, &block))
+        if (gs_take(each->pointer, GS_DEVICE, GS_DEVICE, &block)) {
+            gs_stop_sharing(block.start);
             gs_board.release(block.start);
+        }
         free(each);
         each = next;
     }
@@ -87,7 +92,8 @@ void gs_free_waiting(void) {
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    if (gs_block(pointer, &block) && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
+    int known = gs_block(pointer, &block) && block.flags != GS_IMPORTED;
+    if (known && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
         return free_later(pointer);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
@@ -147,7 +153,7 @@ PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     MODEL(spent(SPENT_QUEUED));
     Block block;
-    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer) {
+    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags != GS_IMPORTED) {
         if (gs_is_late())
             return gs_put_off(stream, late_free, &pointer, sizeof pointer);
         MODEL(pool_memory(gs_stream_number(stream), block.start, block.bytes, 0));

@@ -231,6 +231,17 @@ cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes) {
     return cudaErrorInvalidSymbol;
 }
 
+/* Of a variable by its name, as programs of CUDA 4 say it (cuda11/old_runtime.h); the symbol itself where there is none. */
+PUBLIC const void *gs_symbol_of_name(const void *symbol, const char *name) {
+    for (Variable *each = variables; each != NULL; each = each->next)
+        if (each->host == symbol)
+            return symbol;
+    for (Variable *each = variables; each != NULL; each = each->next)
+        if (strcmp(each->name, name) == 0)
+            return each->managed != NULL ? *each->managed : each->host;
+    return symbol;
+}
+
 PUBLIC cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function) {
     Kernel *known;
     TRY(gs_kernel(function, &known));

@@ -204,6 +204,7 @@ int gs_is_primary(const Context *context);
 int gs_context_device(const Context *context);
 extern volatile int gs_ended; /* one thread has called exit() */
 void gs_stop_others(void);    /* stays, on any other one */
+PUBLIC void gs_forked(void);  /* in the child */
 /* The runtime's calls make a primary context current where there is none. */
 static inline void gs_enter(void) {
     if (gs_ended)
@@ -217,6 +218,11 @@ static inline void gs_enter(void) {
 int gs_show_pages(uint64_t first, uint64_t there, uint64_t length);
 void gs_hide_pages(uint64_t first, uint64_t length);
 
+/* -- ipc.c --------------------------------------------------------------------------------------------------------- */
+void gs_stop_sharing(uint64_t start);   /* memory that is freed */
+void gs_refuse_to_open(uint64_t start); /* memory that is to be freed later */
+void gs_stop_sharing_event(cudaEvent_t event);
+
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
 
@@ -229,7 +235,10 @@ typedef struct {
     const Context *context; /* and the context */
 } Block;
 
-enum { GS_OF_A_GRAPH = 1u << 31 }; /* a flag of memory that an allocation node has promised */
+enum {
+    GS_OF_A_GRAPH = 1u << 31, /* a flag of memory that an allocation node has promised */
+    GS_IMPORTED = 1u << 30,   /* and of another process' memory */
+};
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);

@@ -176,6 +176,7 @@ PUBLIC cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     ENTER();
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
+    CHECK(!(flags & cudaEventInterprocess) || flags & cudaEventDisableTiming, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
     **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current(), .context = gs_context};
     gs_board.object(OBJECT_EVENT, 1);
@@ -195,6 +196,8 @@ PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
         return gs_capture_record(stream, event);
     event->capture = NULL;
     event->recorded = 1;
+    if (event->flags & cudaEventInterprocess)
+        gs_catch_up(); /* another process cannot ask for what is put off here */
     if (gs_board.models)
         gs_board.record((uint64_t)event, gs_stream_number(stream));
     else
@@ -228,6 +231,7 @@ PUBLIC cudaError_t cudaEventDestroy(cudaEvent_t event) {
     ENTER();
     CHECK(gs_is_event(event), cudaErrorInvalidResourceHandle);
     event->state = GONE;
+    gs_stop_sharing_event(event);
     gs_board.object(OBJECT_EVENT, -1);
     return cudaSuccess;
 }

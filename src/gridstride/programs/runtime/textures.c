@@ -172,3 +172,18 @@ PUBLIC cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *textu
     *texture = object.texture;
     return cudaSuccess;
 }
+
+/* For texture and surface references of CUDA 11 (cuda11/old_textures.h). What is put off reads what was bound before. */
+PUBLIC void gs_reference_changes(void) { gs_catch_up(); }
+
+/* Of the memory at an address: how many bytes there are from there on, at most `most`, and how far from a multiple of
+ * the alignment it lies, counted from where it was allocated. */
+PUBLIC size_t gs_reference_bytes(const void *address, size_t most, size_t alignment, size_t *offset) {
+    Block block;
+    *offset = 0;
+    if (!gs_block(address, &block))
+        return most;
+    *offset = ((uint64_t)address - block.start) % alignment;
+    size_t there = block.start + block.bytes - (uint64_t)address;
+    return there < most ? there : most;
+}

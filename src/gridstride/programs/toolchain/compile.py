@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain.libraries import Library, lacking
 from gridstride.programs.toolchain.nvcc import Execute, Plan, Step, carry_out, module_name, planned
+from gridstride.programs.toolchain.old_headers import asks_for_old, old_headers
 from gridstride.programs.toolchain.precompiled import PrecompiledHeaders
 from gridstride.programs.toolchain.runtime_functions import untold
+from gridstride.programs.toolchain.texture_references import rewrite
 from gridstride.programs.toolchain.wheels import LIBRARY_HEADERS, Toolchain, environment, wheel_of
 
 _NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
@@ -34,6 +37,11 @@ _MAY_LACK_HEADERS = re.compile(
     r"no template named|not a template|not a type|has not been declared|must be included|#include"
 )
 """What compilers say where such a header is missing: then all of them are read. So no program is refused for it."""
+_OLD_WORDS = {
+    True: ("-Wno-deprecated-declarations", "-Xcompiler", "-Wno-reserved-user-defined-literal"),
+    False: ("-Wno-deprecated-declarations", "-Wno-reserved-user-defined-literal"),
+}
+"""For .cu files and for others, of CUDA 11: C++ of then had no suffixes behind strings, and no space before a macro."""
 _AT_A_TIME = 2
 _NO_MORE: Mapping[str, str] = {}
 
@@ -85,7 +93,7 @@ def _object(
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
-        step = _device_and_host if file.suffix in CUDA_SUFFIXES else _host_only
+        step = partial(_device_and_host, old=options.cuda11) if file.suffix in CUDA_SUFFIXES else _host_only
         try:
             message = step(file, [*command, _LEAN], target, depfile, how, stem)
         except BuildFailed as failed:
@@ -111,12 +119,14 @@ def _host_only(
 
 
 def _device_and_host(
-    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, stem: str
+    file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, stem: str, *, old: bool
 ) -> str:  # fmt: skip
-    """nvcc's steps, or no more than those that preprocess where what they give is known."""
+    """nvcc's steps, or no more than those that preprocess where what they give is known.
+
+    `old`: between them, references of CUDA 11 are rewritten.
+    """
     folder, cache = target.parent, shared("objects")
-    listing = ["--dryrun", "-keep", "-keep-dir", str(folder)]
-    words = [*command, "-MD", "-MF", str(depfile), "-o", str(target), *listing]
+    words = [*command, "-MD", "-MF", str(depfile), "-o", str(target), *listing(folder)]
     status, listed = how.execute(words, folder, {})
     plan = planned(listed, module_name(file, _read(file)))
     if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
@@ -125,6 +135,9 @@ def _device_and_host(
     status, message = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
     if status:
         return _said(file, target, status, message)
+    if old:
+        for text in plan.preprocessed:
+            rewrite(text)
     key = f"{stem} text {_text_digest(plan, folder)}"
     if (known := cache.get(key)) is not None:
         target.write_bytes(known)
@@ -163,10 +176,14 @@ def _with_depfiles(plan: Plan, depfile: Path) -> Plan:
     return Plan(tuple(steps), plan.environment)
 
 
+def listing(folder: Path) -> list[str]:
+    """nvcc's words for a list of its steps, whose files lie in a folder."""
+    return ["--dryrun", "-keep", "-keep-dir", str(folder)]
+
+
 def _text_digest(plan: Plan, folder: Path) -> str:
     """Of all that the source and its headers come to, comments left out."""
-    files = [plan.steps[number].word_after("-o") for number in plan.preprocessing]
-    texts = [Path(str(file)).read_bytes().replace(os.fsencode(folder), b"") for file in files]
+    texts = [text.read_bytes().replace(os.fsencode(folder), b"") for text in plan.preprocessed]
     return sha256(b"".join(sha256(text).digest() for text in texts)).hexdigest()
 
 
@@ -244,14 +261,16 @@ def _digest(inputs: Iterable[str]) -> str | None:
 
 def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -> list[str]:
     """The words of one compilation, without where the object goes."""
-    include = [word for folder in (*options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
+    old = (str(old_headers(tools)),) if options.cuda11 else ()
+    include = [word for folder in (*old, *options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
+    include += [*_OLD_WORDS[file.suffix in CUDA_SUFFIXES]] if old else []
     define = [f"-D{definition}" for definition in options.define]
     std = [f"-std={options.std}"] if options.std else []
     if file.suffix not in CUDA_SUFFIXES:
         std = [] if file.suffix == ".c" and (options.std or "").startswith("c++") else std
         language = ["-x", "c", "-Wno-implicit-function-declaration"] if file.suffix == ".c" else []
         cuda = [f"-I{tools.cuda / 'include'}", f"-I{tools.cuda / 'include' / 'cccl'}"]
-        return [str(tools.host_compiler), "-O2", "-fPIC", *cuda, *include, *define, *std, *language, "-c", str(file)]
+        return [str(tools.host_compiler), "-O2", "-fPIC", *include, *cuda, *define, *std, *language, "-c", str(file)]
     code = arch.replace("sm_", "compute_")
     return [
         str(tools.nvcc), "-ccbin", str(tools.host_compiler), "-allow-unsupported-compiler", "-no-compress",
@@ -270,6 +289,8 @@ def dependencies(text: str) -> list[Path]:
 def hint(message: str) -> str:
     """What a message of the compilers is about and what mends it, where that is known: behind a colon, or nothing."""
     missing = _NO_HEADER.search(message)
+    if old := asks_for_old(message):
+        return f": {old}"
     if missing is None:
         reasons = (lacking(name) for name in _NO_NAME.findall(message))
         return next((f": {reason}" for reason in reasons if reason), "")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
-from gridstride.programs.toolchain.compile import compile_command, execute, hint
+from gridstride.programs.toolchain.compile import compile_command, execute, hint, listing
+from gridstride.programs.toolchain.nvcc import carry_out, planned
+from gridstride.programs.toolchain.texture_references import rewrite
 from gridstride.programs.toolchain.wheels import Toolchain
 
 Form = Literal["ptx", "fatbin"]
@@ -26,9 +28,27 @@ def device_code(
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, f"code.{form}")
-        status, message = execute([*words, f"-{form}", "-o", str(target)])
+        status, message = _made([*words, f"-{form}", "-o", str(target)], file, target.parent, old=options.cuda11)
         if status or not target.is_file():
             raise BuildFailed(f"{file} does not compile{hint(message)}", message)
         if message:
             progress(message.rstrip())
         return target.read_bytes()
+
+
+def _made(command: Sequence[str], file: Path, folder: Path, *, old: bool) -> tuple[int, str]:
+    """By nvcc, or in its steps where references of CUDA 11 are rewritten between them: exit status and messages."""
+    if not old:
+        return execute(command)
+    status, listed = execute([*command, *listing(folder)])
+    if status:
+        return status, listed
+    plan = planned(listed, file.stem)
+    status, message = carry_out(plan, plan.preprocessing, execute, folder)
+    if status:
+        return status, message
+    for text in plan.preprocessed:
+        rewrite(text)
+    rest = [number for number in range(len(plan.steps)) if number not in plan.preprocessing]
+    status, more = carry_out(plan, rest, execute, folder)
+    return status, message + more

@@ -55,6 +55,11 @@ class Plan:
         """Those that read the source."""
         return tuple(number for number, step in enumerate(self.steps) if "-E" in step.words)
 
+    @property
+    def preprocessed(self) -> list[Path]:
+        """The texts that these make."""
+        return [Path(str(self.steps[number].word_after("-o"))) for number in self.preprocessing]
+
 
 def planned(output: str, name: str) -> Plan:
     """From what `nvcc --dryrun -keep` prints; the module is called `name`, which must be one program's only once."""

@@ -1,0 +1,131 @@
+"""One kernel of JAX's Pallas: Triton's text as JAX writes it, compiled for a chip, launched with arrays of the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridstride.compiler.python.triton_text import compile_text
+from gridstride.compiler.signature import Parameter, Signature
+from gridstride.device.choice import asked_for, use
+from gridstride.device.creation import empty, to_device
+from gridstride.device.modules.module import Module
+from gridstride.device.modules.sources import Unit
+from gridstride.frameworks.observers import latest_watches
+from gridstride.frameworks.triton_launcher import hidden_values, run_kernel
+
+if TYPE_CHECKING:
+    from gridstride.compiler.python.triton import TritonCode
+    from gridstride.device.arrays import DeviceArray
+    from gridstride.protocol import Device
+
+Array = np.ndarray[Any, Any]
+_PLACE = re.compile(r"(?P<name>\S+) at (?P<file>.*):(?P<line>\d+)$")
+_UNKNOWN = "loc(unknown)"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the kernel's function is defined."""
+
+    file: str
+    line: int
+
+    @classmethod
+    def of(cls, words: str | None) -> Place:
+        """From "name at file:line", as JAX says it."""
+        found = _PLACE.search(words or "")
+        return cls(found["file"], int(found["line"])) if found else cls("<pallas>", 1)
+
+    @property
+    def text(self) -> str:
+        """The file's; empty where it is none."""
+        try:
+            return Path(self.file).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def located(self, ttir: str) -> str:
+        """Triton's text in which what has no place has this one, so that the kernel is known to be of its file."""
+        return ttir.replace(_UNKNOWN, f'loc("{self.file}":{self.line}:0)')
+
+
+class PallasSource:
+    """The source of a module: the same PTX for any chip, which may refuse it."""
+
+    def __init__(self, place: Place, code: TritonCode, names: Sequence[str]) -> None:
+        self.filename = place.file
+        self.text = place.text
+        own = [Parameter(name, "void*", True, None) for name in names]
+        scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, code.hidden + 1)]
+        self.signatures: Mapping[str, Signature] = {code.entry: Signature(code.entry, (*own, *scratch), (), place.line)}
+        self._unit = Unit(code.ptx)
+
+    def unit(self, arch: str, expression: str | None = None) -> Unit:
+        """The PTX that there is."""
+        return self._unit
+
+
+@dataclass(frozen=True, slots=True)
+class PallasCall:
+    """What JAX says of one `pallas_call`: Triton's text, and how it is to be launched.
+
+    `names` are of all parameters, inputs first. `outputs`: shape and dtype of each. `aliases`: the number of an input
+    for each output that takes its place.
+    """
+
+    ttir: str
+    place: Place
+    grid: tuple[int, int, int]
+    num_warps: int
+    num_stages: int
+    names: Sequence[str]
+    outputs: Sequence[tuple[tuple[int, ...], Any]]
+    aliases: Mapping[int, int]
+
+
+class PallasKernel:
+    """What a `pallas_call` launches. Called with the inputs as NumPy arrays, it gives the outputs.
+
+    `device` is used where the thread that calls has asked for none.
+    """
+
+    def __init__(self, call: PallasCall, device: Device) -> None:
+        self._code = compile_text(
+            call.place.located(call.ttir), parameters=len(call.names), num_warps=call.num_warps,
+            num_stages=call.num_stages, arch=device.properties.arch,
+        )  # fmt: skip
+        self._kernel = Module(PallasSource(call.place, self._code, call.names))[self._code.entry]
+        self._call, self._device = call, device
+
+    def __call__(self, *inputs: Array) -> list[Array]:
+        """KernelFault; LaunchError for what the chip cannot run."""
+        with use(asked_for() or self._device), latest_watches():
+            given = [to_device(_plain(np.asarray(each))) for each in inputs]
+            made = [self._output(number, given) for number in range(len(self._call.outputs))]
+            values = [*given, *made, *hidden_values(self._code, self._call.grid)]
+            how = {"grid": self._call.grid, "block": self._code.threads, "shared": self._code.shared}
+            run_kernel(self._kernel, values, how)
+            pairs = zip(made, self._call.outputs, strict=True)
+            return [array.numpy().view(dtype).reshape(shape) for array, (shape, dtype) in pairs]
+
+    def _output(self, number: int, given: Sequence[DeviceArray]) -> DeviceArray:
+        if number in self._call.aliases:
+            return given[self._call.aliases[number]]
+        shape, dtype = self._call.outputs[number]
+        return empty(max(1, int(np.prod(shape))), _stored(dtype))
+
+
+def _stored(dtype: Any) -> np.dtype[Any]:
+    """The type of NumPy's own that holds such values: bfloat16 and float8 are others'."""
+    kind = np.dtype(dtype)
+    return kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
+
+
+def _plain(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(_stored(array.dtype))
