@@ -38,9 +38,29 @@ def test_the_place_of_a_thread_is_none() -> None:
 
 def test_what_depends_on_an_expression_of_sizes_and_another_axis() -> None:
     (product,) = products(
-        "__global__ void k(float* x, int rows, int columns) { x[blockIdx.y * (rows * columns + 4u)] = 0.0f; }"
+        "__global__ void k(float* x, int rows, int columns)"
+        " { x[blockIdx.y * (rows * columns + 4u) / gridDim.y] = 0.0f; }"
     )
     assert (product.axis, product.sizes) == (1, frozenset({"p1", "p2"}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (blockIdx.x < 16) x[blockIdx.x * (unsigned)n / gridDim.x] = 0.0f;",
+        "if (blockIdx.x >= 32) return; x[blockIdx.x * (unsigned)n / gridDim.x] = 0.0f;",
+        "unsigned b = blockIdx.x * (unsigned)n / gridDim.x; x[blockIdx.x < 32 ? b : blockIdx.x] = 0.0f;",
+        "unsigned lo = blockIdx.x * (unsigned)n, hi = __umulhi(blockIdx.x, n);"
+        " x[((unsigned long long)hi << 32 | lo) / gridDim.x] = 0.0f;",
+        "x[(threadIdx.x + blockIdx.x * (unsigned)n) % 256] = 0.0f;",
+        "x[blockIdx.x * 256 + (threadIdx.x + blockIdx.x * (unsigned)n & 255)] = 0.0f;",
+        "__nanosleep(blockIdx.x * (unsigned)n >> 20); x[threadIdx.x] = 0.0f;",
+        "__nanosleep(blockIdx.x * (unsigned)n & 63); x[threadIdx.x] = 0.0f;",
+        "x[(blockIdx.x * 2654435761u + (unsigned)n) % gridDim.x] = 0.0f;",
+    ],
+)
+def test_what_may_wrap_or_is_guarded_is_none(body: str) -> None:
+    assert products(f"__global__ void k(float* x, int n) {{ {body} }}") == ()
 
 
 def test_the_first_block_that_wraps() -> None:

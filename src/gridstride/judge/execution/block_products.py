@@ -1,7 +1,9 @@
-"""Products of a block's number with a size that a kernel makes in 32 bits, found in its PTX.
+"""Where a kernel cuts its work into shares by a product of 32 bits, found in its PTX.
 
 `blockIdx.x * n / gridDim.x`, where a block's share begins, is right for every grid and size that can be run here, and
-for the last blocks of the timed size more than 32 bits hold.
+for the last blocks of the timed size more than 32 bits hold. What else a product may be for (a hash, half of one of 64
+bits, a turn of threads within a tile) wraps and is right: it counts where it is divided, and ahead of every branch, so
+that all blocks make it. A quotient that is chosen or left by a predicate, or slept for, says nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ _LOC = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)")
 _BLOCK = {f"%ctaid.{axis}": number for number, axis in enumerate("xyz")}
 _LOW = re.compile(r"(?:mul|mad)\.lo\.[sub]32$")
 _CONSTANT = re.compile(r"\d{1,9}$")
+_QUOTIENT = re.compile(r"(?:div|shr)\.[su]32$")
+_SELECTION = re.compile(r"\bselp\.\w+\s+%\w+,\s*(%?[\w.]+),\s*(%?[\w.]+),")
+_SLEEP = re.compile(r"\bnanosleep\.u32\s+(%\w+)")
+_LEAVES = re.compile(r"\s*(?:\$\w+:|(?:@!?%\w+\s+)?(?:bra|brx|ret|exit|trap)\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +85,10 @@ def block_products(ptx: str) -> tuple[BlockProduct, ...]:
 def _products(body: str) -> Iterator[BlockProduct]:
     values = register_values(INSTRUCTION.findall(body))
     blocks: dict[str, tuple[int, int]] = {}
+    made: dict[str, BlockProduct] = {}
+    shares: dict[str, BlockProduct] = {}  # by the register of the quotient
     line = 0
-    for text in body.splitlines():
+    for text in _first_block(body):
         if location := _LOC.match(text):
             line = int(location[1]) or line
         instruction = INSTRUCTION.match(text)
@@ -96,4 +104,16 @@ def _products(body: str) -> Iterator[BlockProduct]:
             for one, other in (operands[:2], operands[1::-1]):
                 factor = operand_value(other, values)
                 if one in blocks and any(str(token).startswith("p") for token in factor):
-                    yield BlockProduct(line, *blocks[one], factor)
+                    made[target] = BlockProduct(line, *blocks[one], factor)
+        elif _QUOTIENT.match(opcode) and operands[0] in made:
+            shares[target] = made[operands[0]]
+    chosen = {name for selection in _SELECTION.findall(body) for name in selection} | {*_SLEEP.findall(body)}
+    yield from (product for register, product in shares.items() if register not in chosen)
+
+
+def _first_block(body: str) -> Iterator[str]:
+    """The lines that every thread runs: up to the first branch, label or exit."""
+    for text in body.splitlines():
+        if _LEAVES.match(text):
+            return
+        yield text

@@ -50,6 +50,13 @@ def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:
     return {"x": near["x"] * sums / (LARGE * max(terms, 1)), "weight": near["weight"] * LARGE}
 
 
+def brought_back(v: Values, draw: Generator) -> dict[str, Any]:
+    """Products whose sum alone is past the largest float16, and a bias that brings it back: y is a number."""
+    terms, sign = v["x"].shape[1], draw.choice([-1.0, 1.0])
+    x, weight, bias = (draw.uniform(0.9, 1.1, v[name].shape) for name in ("x", "weight", "bias"))
+    return {"x": x * sign * 8e4 / (LARGE * terms), "weight": weight * LARGE, "bias": -sign * 5.5e4 * bias}
+
+
 def cublas(v: Values) -> object:
     """cuBLAS through PyTorch."""
     import torch
@@ -88,6 +95,7 @@ problem = Problem(
         "sums of one sign": long_sums,
         "sums past float16 and back": there_and_back,
         "sums past float16": past_the_largest,
+        "sums that the bias brings back": brought_back,
     },
     widest={"N": 70_000, "steps": 140},
     largest={"M": 36, "N": 150, "steps": 20},
