@@ -18,7 +18,7 @@ from gridstride.judge.find import find
 BENCH = Path(__file__).parents[2] / "bench"
 OPS = (
     "vector_add saxpy gelu gelu_backward softmax softmax_backward cross_entropy cross_entropy_backward layer_norm "
-    "layer_norm_backward rms_norm adamw dropout rms_norm_backward silu_mul swiglu swiglu_backward rotary transpose "
+    "rms_norm adamw dropout rms_norm_backward layer_norm_backward silu_mul swiglu swiglu_backward rotary transpose "
     "aos_to_soa reduction argmax radix_sort scan histogram remove_mean grayscale box_blur convolution matmul "
     "matmul_half convolution_half matmul_fp8 matmul_tf32 linear_gelu attention row_dot attention_backward"
 ).split()

@@ -154,7 +154,8 @@ def _gradient(
     ctx: Any, dy: Tensor, dmean: Tensor, drstd: Tensor
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
     x, weight, mean, rstd = ctx.saved_tensors
-    op = of_gradient(torch.ops.gridstride.layer_norm_backward, _backward_cuda, dy, x, weight)
+    tensors = (dy, x) if weight is None else (dy, x, weight)
+    op = of_gradient(torch.ops.gridstride.layer_norm_backward, _backward_cuda, *tensors)
     grads = op(dy, x, weight, mean, rstd)
     dx, dweight, dbias = (
         grad if needed else None for grad, needed in zip(grads, ctx.needs_input_grad[:3], strict=True)
