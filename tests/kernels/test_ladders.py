@@ -31,6 +31,8 @@ LONG = {
     ("sample", "02_block_per_row"),
     ("sample", "03_eight_ways"),
     ("paged_attention", "01_thread_per_head"),
+    ("prompt_attention", "01_thread_per_query"),
+    ("prompt_attention", "03_ping_pong"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "05_large_tiles"),
     ("radix_sort", "06_predicates"),
