@@ -536,13 +536,14 @@ ok(runtime.cudaMemset(memory, 0, 32))
 ok(runtime.cudaMemcpy(host.ctypes.data, memory, 64, runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost))
 print(host.tolist(), ok(runtime.cudaGetDeviceCount()))
 ok(runtime.cudaFree(memory))
-print(runtime.cudaIpcGetMemHandle(memory)[0].name, driver.cuCheckpointProcessLock(1, None)[0].name)
+rank = runtime.cudaDeviceP2PAttr.cudaDevP2PAttrPerformanceRank
+print(runtime.cudaDeviceGetP2PAttribute(rank, 0, 1)[0].name, driver.cuCheckpointProcessLock(1, None)[0].name)
 """,
         "--gpus",
         "2",
     )
     assert printed(done) == [f"{[0] * 8 + list(range(8, 16))} 2", "cudaErrorNotSupported CUDA_ERROR_NOT_SUPPORTED"]
-    assert "gridstride: cudaIpcGetMemHandle is not supported: memory is of one process" in done.stderr
+    assert "gridstride: cudaDeviceGetP2PAttribute is not supported: only cudaDeviceCanAccessPeer" in done.stderr
     assert "gridstride: cuCheckpointProcessLock is not supported: memory is of one process" in done.stderr
 
 

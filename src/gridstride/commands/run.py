@@ -89,7 +89,7 @@ def _run_on_hardware(
     from gridstride.device.physical.driver import physical_count
     from gridstride.programs.physical_run import build_and_run
 
-    if options["cuda11"]:
+    if options.get("cuda11"):
         raise WrongUse("--cuda11 is the virtual GPU's: with --device physical a toolkit of CUDA 11 is what it takes")
     if names := how.of_virtual_gpu:
         raise WrongUse(f"{names[0]} is the virtual GPU's, and cannot be with --device physical")
