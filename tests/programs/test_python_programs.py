@@ -544,7 +544,7 @@ print(runtime.cudaDeviceGetP2PAttribute(rank, 0, 1)[0].name, driver.cuCheckpoint
     )
     assert printed(done) == [f"{[0] * 8 + list(range(8, 16))} 2", "cudaErrorNotSupported CUDA_ERROR_NOT_SUPPORTED"]
     assert "gridstride: cudaDeviceGetP2PAttribute is not supported: only cudaDeviceCanAccessPeer" in done.stderr
-    assert "gridstride: cuCheckpointProcessLock is not supported: memory is of one process" in done.stderr
+    assert "gridstride: cuCheckpointProcessLock is not supported: a process cannot be kept" in done.stderr
 
 
 # -- options ----------------------------------------------------------------------------------------------------------
