@@ -54,6 +54,7 @@ def test_what_depends_on_an_expression_of_sizes_and_another_axis() -> None:
         " x[((unsigned long long)hi << 32 | lo) / gridDim.x] = 0.0f;",
         "x[(threadIdx.x + blockIdx.x * (unsigned)n) % 256] = 0.0f;",
         "x[blockIdx.x * 256 + (threadIdx.x + blockIdx.x * (unsigned)n & 255)] = 0.0f;",
+        "unsigned b = blockIdx.x * (unsigned)n / (n + 1); x[blockIdx.x < 32 ? b : 0] = 0.0f;",
         "__nanosleep(blockIdx.x * (unsigned)n >> 20); x[threadIdx.x] = 0.0f;",
         "__nanosleep(blockIdx.x * (unsigned)n & 63); x[threadIdx.x] = 0.0f;",
         "x[(blockIdx.x * 2654435761u + (unsigned)n) % gridDim.x] = 0.0f;",
@@ -72,6 +73,16 @@ def test_the_first_block_that_wraps() -> None:
     assert one.wraps((16, 1, 1), (256, 1, 1), sizes) is None
     assert BlockProduct(4, 0, 1, ("p1", "as.u32")).wraps((16, 1, 1), (256, 1, 1), sizes) == 15
     assert one.wraps((264, 1, 1), (256, 1, 1), {"p2": 5}) is None
+
+
+def test_only_as_many_shares_as_blocks_count() -> None:
+    """A constant that is their number divides, too; half of them, or a turn of threads, is no share."""
+    sizes, block = {"p1": 1 << 28}, (256, 1, 1)
+    for divisor, blocks, wraps in (((256,), 256, 16), ((256,), 264, None), (("g0",), 264, 16), (("p1",), 264, None)):
+        one = BlockProduct(4, 0, 0, ("p1", "as.u32"), divisor)
+        assert one.wraps((blocks, 1, 1), block, sizes) == wraps
+    (fixed,) = products("__global__ void k(float* x, int n) { x[blockIdx.x * (unsigned)n / 256] = 0.0f; }")
+    assert fixed.divisor == (256,)
 
 
 def test_a_product_of_other_places() -> None:

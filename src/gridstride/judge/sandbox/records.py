@@ -70,7 +70,7 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions],
-            "products": [[p.line, p.axis, p.more, [*p.factor]] for p in facts.products]}  # fmt: skip
+            "products": [[p.line, p.axis, p.more, [*p.factor], [*p.divisor]] for p in facts.products]}  # fmt: skip
 
 
 @strict
@@ -95,9 +95,10 @@ def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondit
         raise MalformedError(str(error)) from None
 
 
-def _block_product(line: Any, axis: Any, more: Any, factor: Any) -> BlockProduct:
+def _block_product(line: Any, axis: Any, more: Any, factor: Any, divisor: Any) -> BlockProduct:
     try:
-        return BlockProduct(whole(line, 0, MOST_LINES), whole(axis, 0, 2), whole(more, 0, 1 << 31), _tokens(factor))
+        place = whole(line, 0, MOST_LINES), whole(axis, 0, 2), whole(more, 0, 1 << 31)
+        return BlockProduct(*place, _tokens(factor), _tokens(divisor))
     except ValueError as error:
         raise MalformedError(str(error)) from None
 
