@@ -47,7 +47,7 @@ clock(compile_cuda, "_compile", "nvrtc")
 clock(linking, "parse", "parse")
 clock(kernel, "lower_kernel", "lower")
 clock(engine, "compile_object", "llvm")
-clock(engine, "_load", "load")
+clock(engine, "load_objects", "load")
 
 HEADS, QUERIES, KEYS, D = 2, 48, 112, 64
 SHARED = 4 * 64 * 65 * 4

@@ -6,6 +6,7 @@ of stdout answers {"seconds", "processor_seconds", "tokens"}. `plain`: PyTorch's
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -49,8 +50,13 @@ def answer(runner: Runner, prompts: list[list[int]], tokens: int) -> list[list[i
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("how", choices=("native", "plain"))
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    runner = made(*sys.argv[1:])
+    runner = made(options.folder, options.kind, options.how)
     print(json.dumps({"system": f"PyTorch {torch.__version__}"}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

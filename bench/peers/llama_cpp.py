@@ -8,6 +8,7 @@ Runs in the peers' environment, which has no GridStride.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -17,9 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
-import xllamacpp
 from numpy.typing import NDArray
 
 MOST = 8  # requests at a time
@@ -43,6 +42,8 @@ def interleaved(weight: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
 
 def write(folder: Path, kind: str, path: Path) -> None:
     """The folder's Llama as GGUF; its tokens are the texts t0, t1, …"""
+    import gguf
+
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_vocab_size(config["vocab_size"])
@@ -81,6 +82,8 @@ def write(folder: Path, kind: str, path: Path) -> None:
 
 
 def server(path: Path) -> Any:
+    import xllamacpp
+
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(path)
     parameters.n_parallel, parameters.n_ctx = MOST, MOST * 1024
@@ -98,7 +101,14 @@ def complete(server: Any, prompt: list[int], tokens: int) -> list[int]:
 
 
 def main() -> None:
-    folder, kind, work = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("kind", choices=("F32", "BF16", "Q8_0"))
+    parser.add_argument("work", type=Path)
+    options = parser.parse_args()
+    import xllamacpp
+
+    folder, kind, work = options.folder, options.kind, options.work
     path = work / f"model-{kind}.gguf"
     write(folder, kind, path)
     answers = os.fdopen(os.dup(1), "w")

@@ -271,10 +271,10 @@ def test_an_undefined_function_is_named(program: Run) -> None:
 
 def test_a_refused_function_says_so_once_with_the_reason(program: Run) -> None:
     done = program(
-        CHECK + "int main() { cudaIpcMemHandle_t h; for (int i = 0; i < 2; i++) NAME(cudaIpcGetMemHandle(&h, 0)); }"
+        CHECK + "int main() { cudaArray_t a; for (int i = 0; i < 2; i++) NAME(cudaArrayGetPlane(&a, 0, 0)); }"
     )
     assert lines(done) == ["cudaErrorNotSupported"] * 2
-    assert done.stderr.count("cudaIpcGetMemHandle is not supported: memory is of one process") == 1
+    assert done.stderr.count("cudaArrayGetPlane is not supported: arrays have all their memory, in one plane") == 1
 
 
 def test_a_program_that_never_ends_is_ended(program: Run) -> None:
