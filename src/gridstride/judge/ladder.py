@@ -22,9 +22,9 @@ from gridstride.judge.rung_figures import counted, timed
 from gridstride.judge.rung_findings import (
     missing_classes,
     outgrown_variables,
-    products_that_wrap,
     unreached_lines,
     with_parameter_notes,
+    with_products_that_wrap,
 )
 from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
@@ -222,9 +222,8 @@ class Ladder:
             result,
             coverage=seen,
             repeatable=verification.repeatable,
-            findings=verification.findings
+            findings=with_products_that_wrap(verification.findings, self.problem, runnable, verification.failed)
             or outgrown_variables(self.problem, verification, runnable)
-            or products_that_wrap(self.problem, runnable)
             or missing_classes(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
@@ -252,6 +251,7 @@ class Ladder:
             float_index=facts.float_index,
             conditions=facts.conditions,
             constants=facts.constants,
+            products=facts.products,
             keeps=facts.keeps,
             seed=self.seed,
         )

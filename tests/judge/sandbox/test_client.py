@@ -203,3 +203,13 @@ def test_a_closed_folder_counts_as_too_much_for_a_user_and_is_removed(tmp_path: 
             scratch.bytes_below(str(tmp_path / "top"))
     scratch.remove(str(tmp_path / "top"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_was_kept_from_running_has_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with probe() as worker:
+        kept = iter([5.0])
+        monkeypatch.setattr("gridstride.judge.sandbox.client.seconds_without_processor", lambda _: next(kept, 5.5))
+        begun = time.monotonic()
+        with pytest.raises(StoppedError, match="0.5 s"):
+            worker.ask(Message({"run": "import time; time.sleep(60)"}), seconds=SECONDS, doing="running")
+        assert time.monotonic() - begun >= 2 * SECONDS

@@ -12,6 +12,7 @@ from gridstride.judge.cases.coverage import CROWDED, placed, unit
 from gridstride.judge.cases.data import kinds
 from gridstride.judge.cases.drawn_sizes import alone, among, strided
 from gridstride.judge.cases.far_sizes import far_cases
+from gridstride.judge.cases.product_cases import product_cases
 from gridstride.judge.cases.size_conditions import SizeCondition
 from gridstride.judge.cases.sizes import (
     BLOCKS,
@@ -26,6 +27,7 @@ from gridstride.judge.cases.sizes import (
     persistent,
     whole_tiles,
 )
+from gridstride.judge.execution.size_products import SizeProduct
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Order, Problem
 
@@ -41,6 +43,7 @@ def kernel_cases(
     float_index: bool,
     conditions: Iterable[SizeCondition] = (),
     constants: Iterable[int] = (),
+    products: Iterable[SizeProduct] = (),
     keeps: bool = False,
     seed: int,
 ) -> tuple[Case, ...]:
@@ -73,6 +76,7 @@ def kernel_cases(
         far = [*_far(draw, problem), *large_cases(draw, problem, FLOAT_WIDTH)]
         cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
     cases += far_cases(problem, launch, constants, draw)
+    cases += product_cases(problem, launch, products, draw)
     for branch in branches(problem, conditions, launch):
         reaching = _at_branch(draw, problem, branch)
         cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in reaching]

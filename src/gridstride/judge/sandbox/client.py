@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.compiler.cuda.cuda_compilers import VARIABLE
 from gridstride.judge.sandbox import scratch
-from gridstride.judge.sandbox.limits import Limits, cramped, use_of
+from gridstride.judge.sandbox.limits import Limits, cramped, seconds_without_processor, use_of
 from gridstride.judge.sandbox.printed import Printed
 from gridstride.judge.sandbox.visible import environment, folders
 from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
@@ -33,6 +33,7 @@ _END = 1.0  # seconds between a worker's last word and its end
 _GONE = 5.0  # seconds for a process that was killed to go: one that waits for a disk cannot
 _READ = 1 << 18
 _LONGEST_LINE = 400  # characters of a worker's last words
+_STARVED = 4  # times its seconds that a worker may have been ready and without a processor
 _LOOK = 0.3  # seconds between two looks at how much a worker wrote
 
 
@@ -99,6 +100,7 @@ class Worker(ClosedAtEnd):
             os.set_blocking(descriptor, False)
         self._closed = False
         self._look_again = 0.0
+        self._without_before = 0.0
 
     def wait_until_ready(self) -> None:
         """Return once the worker has locked itself in; CannotJudge where it did not come to that."""
@@ -131,6 +133,7 @@ class Worker(ClosedAtEnd):
             if self._readable(self._replies, 0):
                 self._stop_early(doing)
             deadline = time.monotonic() + seconds
+            self._without_before = seconds_without_processor(self._process.pid)
             self._send(packed(message), deadline, seconds, doing)
             return self._received(seconds, doing, bounds or Bounds())
         except StoppedError as stopped:
@@ -212,8 +215,13 @@ class Worker(ClosedAtEnd):
         if time.monotonic() > self._look_again:
             self._look_at_files(doing)
             self._look_again = time.monotonic() + _LOOK
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline and time.monotonic() > deadline + self._starved(seconds):
             self._stop("time", f"{doing} had not ended after {seconds:g} s")
+
+    def _starved(self, seconds: float) -> float:
+        """What a busy machine has kept from the worker since it was asked: its time goes on so much longer."""
+        without = seconds_without_processor(self._process.pid) - self._without_before
+        return min(without, _STARVED * seconds)
 
     def _look_at_files(self, doing: str) -> None:
         try:

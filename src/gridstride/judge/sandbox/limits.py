@@ -89,3 +89,12 @@ def use_of(process: int) -> Use | None:
     threads = int(fields[b"Threads"][0])
     memory = sum(int(fields[name][0]) << 10 for name in _HELD if name in fields)
     return Use(memory, threads, fields[b"State"][0] == b"Z" and threads > 1)
+
+
+def seconds_without_processor(process: int) -> float:
+    """How long a process' main thread has been ready and had no processor, since it began; 0 where nothing says so."""
+    try:
+        with open(f"/proc/{process}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0

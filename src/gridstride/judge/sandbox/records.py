@@ -18,10 +18,10 @@ from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, Variable
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
-from gridstride.judge.execution.block_products import MOST, BlockProduct
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
+from gridstride.judge.execution.size_products import MOST, SizeProduct
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
@@ -70,7 +70,7 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions],
-            "products": [[p.line, p.axis, p.more, [*p.factor], [*p.divisor]] for p in facts.products]}  # fmt: skip
+            "products": [[p.line, [*p.most]] for p in facts.products]}  # fmt: skip
 
 
 @strict
@@ -84,7 +84,7 @@ def facts_of(words: Any) -> KernelFacts:
     return KernelFacts(
         *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
         constants=constants, keeps=words["keeps"] is True,
-        products=tuple(_block_product(*product) for product in words["products"][:MOST]),
+        products=tuple(_size_product(*product) for product in words["products"][:MOST]),
     )  # fmt: skip
 
 
@@ -95,10 +95,9 @@ def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondit
         raise MalformedError(str(error)) from None
 
 
-def _block_product(line: Any, axis: Any, more: Any, factor: Any, divisor: Any) -> BlockProduct:
+def _size_product(line: Any, most: Any) -> SizeProduct:
     try:
-        place = whole(line, 0, MOST_LINES), whole(axis, 0, 2), whole(more, 0, 1 << 31)
-        return BlockProduct(*place, _tokens(factor), _tokens(divisor))
+        return SizeProduct(whole(line, 0, MOST_LINES), _tokens(most))
     except ValueError as error:
         raise MalformedError(str(error)) from None
 

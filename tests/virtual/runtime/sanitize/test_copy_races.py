@@ -44,7 +44,8 @@ extern "C" __global__ void k(const int *x, int *out) {
 ARRIVE = "arrive(empty + (i & 1));"
 COPIES = {
     "cp.async": (128, "wait(empty + q, (i / 2 & 1) ^ 1);"
-        'asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(at(&s[q][t])), "l"(x + i * 128 + t) : "memory");'
+        'asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"'
+        ' :: "r"(at(&s[q][t])), "l"(x + i * 128 + t) : "memory");'
         'asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" :: "r"(at(full + q)) : "memory");'),
     "bulk": (1, "if (t == 0) { wait(empty + q, (i / 2 & 1) ^ 1);"
         'asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 512;" :: "r"(at(full + q)) : "memory");'
