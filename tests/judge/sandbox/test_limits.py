@@ -15,9 +15,13 @@ import pytest
 from gridstride.judge.sandbox.limits import seconds_without_processor
 
 needs_schedstat = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system has no schedstat")
-SPIN = (
-    "import os, time\nos.sched_setaffinity(0, {CPU})\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
-)
+SPIN = """
+import os, time
+os.sched_setaffinity(0, {CPU})
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    pass
+"""
 
 
 @contextmanager
