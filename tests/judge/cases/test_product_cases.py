@@ -24,11 +24,15 @@ def test_it_is_at_the_smallest_of_the_halved_sizes_where_a_product_surely_wraps(
     assert sizes("saxpy", grid, *SHARE) == [{"n": n}]
 
 
+def test_where_little_is_written_little_is_left_of_what_is_read() -> None:
+    assert sizes("argmax", "1", "p2", 1024, "mul.s64") == [{"n": 1 << 27}]
+
+
 def test_where_none_wraps_there_is_none() -> None:
     assert sizes("saxpy", "8", *SHARE) == []
     assert sizes("saxpy", "2*SMS") == []
 
 
 def test_where_the_answer_takes_too_much_work_it_is_smaller() -> None:
-    (found,) = sizes("matmul", "1048576", "p3", "g0", "mul.s64")
+    (found,) = sizes("matmul", "8388608", "p3", "g0", "mul.s64")
     assert 2 * found["M"] * found["N"] * found["K"] <= 1 << 31

@@ -9,25 +9,30 @@ from math import prod
 from gridstride.judge.cases.far_sizes import MOST_ELEMENTS
 from gridstride.judge.execution.size_products import HELD, SizeProduct
 from gridstride.judge.header import MULTIPROCESSORS, Launch
-from gridstride.judge.problem import Case, Problem
+from gridstride.judge.problem import Case, Parameter, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate
 
 _WORK = 1 << 31  # floating-point operations of a case
 _SMS = 132
 _LEAST = 1 << 10
 _SURELY = HELD * 9 // 4  # an unsigned number, too, in the last blocks
+_MOSTLY = 32  # times that, of which a share of as much of what is read is left
+_FEW = 16  # elements that are read for each that is written: one that is left out must decide the result
 
 
 def product_cases(
     problem: Problem, launch: Launch, products: Iterable[SizeProduct], draw: random.Random
 ) -> Iterator[Case]:
-    """One case, if any of the products wraps at its sizes: at the smallest ones where it surely does, else at the
-    largest.
+    """One case, if any of the products wraps at its sizes: at the smallest ones where it surely does, or, if few
+    elements are written, where little is left of what is read; else at the largest.
     """
+    written = sum(_elements(p, problem.timed) for p in problem.parameters if p.written)
+    read = sum(_elements(p, problem.timed) for p in problem.parameters if p.shape)
+    enough = _SURELY * (_MOSTLY if written * _FEW <= read else 1)
     wrapping: dict[str, int] = {}
     for sizes in _halved(problem):
         largest = _largest_product(problem, launch, products, sizes)
-        if largest <= (_SURELY if wrapping else HELD):
+        if largest <= (enough if wrapping else HELD):
             break
         wrapping = sizes
     if wrapping:
@@ -61,5 +66,9 @@ def size_arguments(problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]
 
 
 def _fits(problem: Problem, sizes: Mapping[str, int]) -> bool:
-    elements = sum(prod(evaluate(extent, sizes) for extent in p.shape) for p in problem.parameters if p.shape)
+    elements = sum(_elements(p, sizes) for p in problem.parameters if p.shape)
     return elements <= MOST_ELEMENTS and problem.work(sizes)[0] <= _WORK
+
+
+def _elements(parameter: Parameter, sizes: Mapping[str, int]) -> int:
+    return prod(evaluate(extent, sizes) for extent in parameter.shape)

@@ -70,6 +70,8 @@ WRONG = {
     "a count in global memory": "data[t] = t; __threadfence(); atomicAdd(&count, 1u); __threadfence(); if (t == 0) { "
     "int sum = 0; for (int i = 0; i < 32; ++i) sum += data[i]; *out = sum; }",
     "a sum in global memory read behind its own part": "atomicAdd(&count, unsigned(t)); if (t == 0) *out = count;",
+    "a sum behind a zero in global memory": "if (t == 0) data[0] = 0; __syncwarp(); atomicAdd(&data[0], t); "
+    "if (t == 0) *out = data[0];",
     "a sum in global memory read by the last lane": "atomicAdd(&count, unsigned(t)); if (t == 31) *out = count;",
     "a zero in global memory that is not waited for": "if (t == 0) data[0] = 1; atomicAdd(&data[0], t); __syncwarp(); "
     "if (t == 0) *out = data[0];",

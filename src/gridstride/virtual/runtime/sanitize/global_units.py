@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import (
-    ATOMIC_BIT,
     CHECKED,
     EPOCH_BIT,
     MOST_EPOCHS,
@@ -210,7 +209,7 @@ def _stronger(b: Builder, last: Value, entries: Value) -> Value:
     whoever knows of the one knows of the other, and it races with more.
     """
     step = last ^ entries
-    unwatched = ((entries & _EPOCHS) == 0) | ((entries & (1 << ATOMIC_BIT)) != 0)
+    unwatched = (entries & _EPOCHS) == 0
     since = ((step & (0xFFFFFFFF << 32)) == 0) & (unwatched | ((step & _EPOCHS) == 0))
     plain, atomic = ((strength & (3 << STRENGTH_BIT)) for strength in (last, entries))
     hides = since & (plain == 0) & (atomic != 0)
