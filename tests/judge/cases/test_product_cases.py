@@ -25,7 +25,7 @@ def test_it_is_at_the_smallest_of_the_halved_sizes_where_a_product_surely_wraps(
 
 
 def test_where_little_is_written_little_is_left_of_what_is_read() -> None:
-    assert sizes("argmax", "1", "p2", 1024, "mul.s64") == [{"n": 1 << 27}]
+    assert sizes("argmax", "1", "p2", 1024, "mul.s64") == [{"n": 1 << 25}]
 
 
 def test_where_none_wraps_there_is_none() -> None:

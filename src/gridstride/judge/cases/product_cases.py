@@ -16,7 +16,7 @@ _WORK = 1 << 31  # floating-point operations of a case
 _SMS = 132
 _LEAST = 1 << 8  # the longest size
 _SURELY = HELD * 9 // 4  # an unsigned number, too, in the last blocks
-_MOSTLY = 32  # times that, of which a share of as much of what is read is left
+_MOSTLY = 4  # times that, of which a share of as much of what is read is left
 _FEW = 16  # elements that are read for each that is written: one that is left out must decide the result
 
 
