@@ -8,8 +8,8 @@ from dataclasses import replace
 from gridstride.judge.cases.coverage import Coverage
 from gridstride.judge.cases.path_cases import never_run
 from gridstride.judge.cases.product_cases import size_arguments
+from gridstride.judge.cases.size_products import HELD
 from gridstride.judge.execution.runnable import Runnable
-from gridstride.judge.execution.size_products import HELD
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.results.outgrown import outgrown
 from gridstride.judge.sandbox.subject import SandboxedKernel

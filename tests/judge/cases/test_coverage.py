@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gridstride.judge import ladder as ladders
 from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import classes, coverage
-from gridstride.judge.cases.kernel_cases import kernel_cases
+from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.sizes import areas, launch_tiles, many_blocks, quotients, rounded_down, size_classes
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import Launch
@@ -28,7 +28,7 @@ def test_the_cases_of_every_seed_hold_every_class(name: str, seed: int, float_in
     folder = FOLDERS[name]
     for launch in {file.launch for file in folder.rungs() if file.launch}:
         cases = (*all_cases(folder.problem, seed=seed),
-                 *kernel_cases(folder.problem, launch, float_index=float_index, seed=seed))  # fmt: skip
+                 *kernel_cases(folder.problem, launch, KernelText(float_index=float_index), seed=seed))  # fmt: skip
         seen = coverage(folder.problem, cases, launch, float_index=float_index)
         assert [str(each) for each in seen.missing] == []
 
@@ -72,7 +72,7 @@ def test_a_launch_of_small_blocks_has_more_of_them_than_an_unsigned_short_counts
 ) -> None:
     launch, far = Launch((f"ceil(n/{threads})",), (str(threads),)), replace(doubling, widest={"n": 1 << 21})
     assert many_blocks(far, launch) == many
-    sizes = [case.sizes["n"] for case in kernel_cases(far, launch, float_index=False, seed=1)]
+    sizes = [case.sizes["n"] for case in kernel_cases(far, launch, KernelText(), seed=1)]
     assert any(size > 65_536 * threads for size in sizes) is bool(many)
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from gridstride.judge.cases.product_cases import product_cases
-from gridstride.judge.execution.size_products import SizeProduct
+from gridstride.judge.cases.size_products import SizeProduct
 from gridstride.judge.find import find
 from gridstride.judge.header import Launch
 

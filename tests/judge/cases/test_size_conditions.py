@@ -15,7 +15,7 @@ from gridstride.judge.cases.branches import Combination, branches
 from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import coverage
 from gridstride.judge.cases.data import kinds
-from gridstride.judge.cases.kernel_cases import kernel_cases
+from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.size_conditions import SizeCondition, changes, size_conditions
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.find import find
@@ -181,7 +181,7 @@ def test_both_sides_are_run_with_every_kind_of_data_tail_and_place() -> None:
     assert launch is not None
     cases = (
         *all_cases(problem, seed=3),
-        *kernel_cases(problem, launch, float_index=False, conditions=conditions, seed=3),
+        *kernel_cases(problem, launch, KernelText(conditions=conditions), seed=3),
     )
     assert coverage(problem, cases, launch, conditions=conditions).missing == ()
     large = [case for case in cases if case.sizes["n"] > 131072]
@@ -205,7 +205,7 @@ def combined() -> tuple[Problem, Launch, tuple[SizeCondition, ...]]:
 def test_sizes_are_found_at_which_several_conditions_hold_together() -> None:
     problem, launch, conditions = combined()
     cases = [
-        case for case in kernel_cases(problem, launch, float_index=False, conditions=conditions, seed=5)
+        case for case in kernel_cases(problem, launch, KernelText(conditions=conditions), seed=5)
         if case.sizes["N"] % 16 == 0 and case.sizes["M"] > 40 and case.sizes["M"] % 3 == 0
     ]  # fmt: skip
     assert {case.data for case in cases} == set(kinds(problem))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 from gridstride.judge.cases.far_sizes import MOST_ELEMENTS
-from gridstride.judge.execution.size_products import HELD, SizeProduct
+from gridstride.judge.cases.size_products import HELD, SizeProduct
 from gridstride.judge.header import MULTIPROCESSORS, Launch
 from gridstride.judge.problem import Case, Parameter, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate

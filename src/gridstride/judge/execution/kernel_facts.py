@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from gridstride.compiler import Diagnostic
 from gridstride.judge.cases.far_sizes import far_constants
 from gridstride.judge.cases.size_conditions import SizeCondition, size_conditions
+from gridstride.judge.cases.size_products import SizeProduct, size_products
 from gridstride.judge.execution.divisions import Division, divisions
-from gridstride.judge.execution.size_products import SizeProduct, size_products
 
 _TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
 _FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")

@@ -16,12 +16,12 @@ from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.ptx_cache import decoded
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
+from gridstride.judge.cases.size_products import MOST, SizeProduct
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
-from gridstride.judge.execution.size_products import MOST, SizeProduct
 from gridstride.judge.header import Launch
 from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gridstride as gs
-from gridstride.judge.execution.size_products import HELD, SizeProduct, size_products
+from gridstride.judge.cases.size_products import HELD, SizeProduct, size_products
 from gridstride.judge.header import LaunchShape
 
 SHAPE = LaunchShape((264, 3, 1), (256, 1, 1))
