@@ -91,3 +91,39 @@ def test_a_stage_behind_a_barrier_of_the_block_is_free() -> None:
         with gs.use(gs.VirtualGPU("h200", time_limit=20)):
             arrays = gs.to_device(np.arange(1024, dtype=np.int32)), gs.to_device(np.zeros(128, np.int32))
             assert bool(gs.cuda(text)["k"].observe(1, 128)(*arrays).findings) == race
+
+
+RING_OF_A_WARP = """
+__device__ unsigned at(void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+extern "C" __global__ void k(const int *x, int *out) {
+    __shared__ alignas(128) int s[2][32];
+    __shared__ unsigned long long full[2];
+    const int t = threadIdx.x;
+    if (t < 2) asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at(full + t)));
+    __syncwarp();
+    auto fetch = [&](int i) {
+        if (t == 0) {
+            asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 128;" :: "r"(at(full + i % 2)) : "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                :: "r"(at(s[i % 2])), "l"(x + i * 32), "r"(at(full + i % 2)) : "memory");
+        }
+    };
+    int sum = 0;
+    fetch(0);
+    for (int i = 0; i < 8; ++i) {
+        if (i < 7) fetch(i + 1);
+        asm volatile("{ .reg .pred p;\\n L%=: mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\\n @!p bra L%=; }"
+            :: "r"(at(full + i % 2)), "r"(i / 2 & 1) : "memory");
+        sum += s[i % 2][31 - t];
+        LAST
+    }
+    out[t] = sum;
+}"""
+
+
+@pytest.mark.parametrize(("last", "race"), [("__syncwarp();", False), ("", True)])
+def test_one_lane_fills_a_stage_when_the_others_have_read_it(last: str, race: bool) -> None:
+    kernel = gs.cuda(RING_OF_A_WARP.replace("LAST", last))["k"]
+    with gs.use(gs.VirtualGPU("h200", time_limit=20)):
+        arrays = gs.to_device(np.arange(256, dtype=np.int32)), gs.to_device(np.zeros(32, np.int32))
+        assert {finding.kind for finding in kernel.observe(1, 32)(*arrays).findings} == ({"race"} if race else set())

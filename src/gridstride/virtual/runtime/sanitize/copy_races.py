@@ -32,11 +32,15 @@ def emit_copy_races(m: IrModule) -> None:
         race = warp.block.race
         with b.if_(race != NULL):
             b.store(b.load(_TYPE, row_of(b, race, warp.warp), align=4), copy.field("row"), align=4)
+        lanes = warp.block.lanes
+        with b.if_(lanes != NULL):
+            copy.met = b.load("i32", lanes.field("gathered", b.resize(warp.warp, "i64")))
     head = ("warp* warp", "copy* copy", "i32 lane", "i32 offset", "i32 size")
     with m.function("void", "gs_race_overwrites", *head) as (b, (warp, copy, lane, offset, size)):
         race = warp.block.race
         with b.if_(race == NULL):
             b.ret()
+        b.call("void", "gs_lanes_overwritten", warp, copy, lane, offset, size)
         shift, at = race.shift, b.alloca("i32")
         end = b.intrinsic("umin", (offset + (size + ((i32(1) << shift) - 1))) >> shift, race.words)
         b.store(offset >> shift, at)

@@ -61,6 +61,7 @@ def emit_lanes(m: IrModule) -> None:
     for kind in ("load", "store", "atomic", "checked"):
         _access(m, kind)
     _copied(m)
+    _overwritten(m)
 
 
 def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
@@ -179,6 +180,25 @@ def _copied(m: IrModule) -> None:
             target = b.load(wide("i64"), entry.field("target"), align=8)
             offsets = b.resize(target - b.splat(warp.shared), "i32")
             b.call("void", "gs_lanes_store", warp, entry.site, active, offsets, entry.size, i32(0))
+
+
+def _overwritten(m: IrModule) -> None:
+    """gs_lanes_overwritten: a copy lands where lanes of its warp read that had not met since when it was started."""
+    head = ("warp* warp", "copy* copy", "i32 lane", "i32 offset", "i32 size")
+    with m.function("void", "gs_lanes_overwritten", *head) as (b, (warp, copy, lane, offset, size)):
+        lanes, race = block_lanes(b, warp), warp.block.race
+        with units_of(b, race, offset, size) as unit:
+            entry = _entry(b, lanes, unit, READ)
+            who, epoch = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
+            other = who & (LANES - 1)
+            known = b.intrinsic("umax", copy.met, _known_of(b, lanes, warp, lane, other))
+            ours = ((who >> 8) & (LANES - 1)) == warp.warp
+            apart = (other != lane) | ((who & SEVERAL) != 0)
+            with b.if_(ours & apart & (epoch > known)):
+                one = b.select(other == lane, other ^ 1, other)
+                where = unit << b.resize(race.shift, "i64")
+                them = (warp.warp << 8) | one
+                b.call("void", "gs_report", warp, i32(FAULT["race"]), copy.site, lane, who >> 16, them, where)
 
 
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
