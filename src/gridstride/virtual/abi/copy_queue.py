@@ -16,8 +16,8 @@ COPY = Layout(
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
 `size`. Where `tensor` is BOX the copy is a box with the given corner, and its global side is the tensor's map; where it
 is IMMEDIATE `source` holds the value that is stored. `reduce` says how a bulk copy combines with what is there, 0 for
-not at all; `known` what the block knew of its cluster when it started it, `row` what the warp knew of others then, `met`
-the epoch up to which its lanes had all done their reads."""
+not at all; `known` what the block knew of its cluster when it started it, `row` what the warp knew of others then, and
+`met` the epoch up to which its lanes had all done their reads."""
 
 ADDRESS, BOX, IMMEDIATE = range(3)
 """Values of a copy's `tensor`."""
