@@ -24,7 +24,7 @@ from gridstride.judge.cases.case_list import public_cases
 from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
-from gridstride.judge.reference.prepared_cases import Prepared, prepare
+from gridstride.judge.reference.prepared_cases import PreparedCase, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
 from gridstride.programs.program_errors import MissingToolchain
@@ -82,7 +82,7 @@ def bench(number: int) -> Bench:
 
 
 @functools.lru_cache(2)
-def cases(problem: str) -> tuple[Prepared, ...]:
+def cases(problem: str) -> tuple[PreparedCase, ...]:
     return prepare(find(problem).problem, public_cases(find(problem).problem))
 
 

@@ -64,10 +64,10 @@ def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
     if kind == "physical" or (kind != "virtual" and driver_present()) or os.environ.get("GRIDSTRIDE_TIME_LIMIT"):
         return None
     from gridstride.judge.sandbox.client import Worker
-    from gridstride.judge.sandbox.limits import Limits
+    from gridstride.judge.sandbox.limits import WorkerLimits
     from gridstride.virtual.machine.workers import cores
 
-    limits = Limits(launch_seconds=PATIENCE)
+    limits = WorkerLimits(launch_seconds=PATIENCE)
     return Worker(limits, chip=(chip or _USUAL_CHIP).lower(), workers=min(2, cores()))
 
 

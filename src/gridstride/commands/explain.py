@@ -11,7 +11,7 @@ from gridstride.commands.target import device_of, folder_of, import_the_judge, p
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.judge.explain import Explanation
+    from gridstride.judge.explain import KernelExplanation
     from gridstride.judge.find import Folder
     from gridstride.judge.header import KernelFile
 
@@ -77,7 +77,7 @@ def _command(file: str, problem: str, device: str | None, chip: str | None, repo
     return " ".join(["gridstride explain", file, *words])
 
 
-def _write_report(explanation: Explanation, target: Path, command: str) -> None:
+def _write_report(explanation: KernelExplanation, target: Path, command: str) -> None:
     from gridstride.judge.report.kernel_page import render
     from gridstride.judge.report.save import save
 

@@ -14,7 +14,7 @@ from gridstride.commands.target import device_of, folder_of, import_the_judge, p
 from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.judge.proof.prove import Trial
+    from gridstride.judge.proof.prove import ProofTrial
 
 _TEMPLATE = Path(__file__).parent.parent / "judge" / "template"
 _KEYWORDS = frozenset(
@@ -120,7 +120,7 @@ def _steps(folder: Any) -> int:
     return 1 + len(list(imposters(folder.problem))) + len(kernels)
 
 
-def _show(trials: list[Trial], name: str, device: str) -> None:
+def _show(trials: list[ProofTrial], name: str, device: str) -> None:
     console = stdout()
     width = max(len(trial.name) for trial in trials)
     for trial in trials:

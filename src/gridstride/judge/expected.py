@@ -8,7 +8,7 @@ from itertools import combinations, zip_longest
 import numpy as np
 
 from gridstride.device.launch.parameters import KernelParameter
-from gridstride.judge.parameter_names import Wanted, likely_order
+from gridstride.judge.parameter_names import ProblemParameter, likely_order
 from gridstride.judge.problem import Parameter, Signature
 
 _C_TYPES = {
@@ -86,8 +86,8 @@ def _swapped(order: Sequence[int], parameters: Sequence[KernelParameter]) -> str
     return f"parameters {numbers} seem to stand in another order: {names}"
 
 
-def _roles(signature: Signature) -> list[Wanted]:
-    return [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]
+def _roles(signature: Signature) -> list[ProblemParameter]:
+    return [ProblemParameter(parameter.name, parameter.role) for parameter in signature.parameters]
 
 
 def _declared(parameter: Parameter) -> str:

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from gridstride.compiler.signature import Parameter as OwnParameter
+from gridstride.compiler.signature import SourceParameter as OwnParameter
 from gridstride.compiler.signature import signatures
 from gridstride.judge.header import KernelFile
 from gridstride.judge.index_bounds import BLOCK, PART, Axis, IndexText
-from gridstride.judge.parameter_names import Wanted, match
+from gridstride.judge.parameter_names import ProblemParameter, match
 from gridstride.judge.problem import Signature
 
 _LONGEST = 100_000  # characters of a file that is read; this is advice, and not worth a wait
@@ -237,7 +237,9 @@ def _by_name(signature: Signature, kernel: str, own: Sequence[str]) -> Mapping[s
 
 def _places(signature: Signature, kernel: str, own: Sequence[str]) -> Sequence[int]:
     try:
-        return match(kernel, own, [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]).order
+        return match(
+            kernel, own, [ProblemParameter(parameter.name, parameter.role) for parameter in signature.parameters]
+        ).order
     except ValueError:  # more parameters than the problem's, such as strides
         names = [parameter.name for parameter in signature.parameters]
         return [names.index(name) if name in names else 0 for name in own]

@@ -15,7 +15,7 @@ _COUNTS = frozenset({"n", "size", "count", "len", "length", "numel", "num", "n_e
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProblemParameter:
     """A parameter of the problem: `role` is "in", "out", "inout" or "scalar"."""
 
     name: str
@@ -33,7 +33,7 @@ class Match:
     note: str
 
 
-def match(kernel: str, own: Sequence[str], parameters: Sequence[Wanted]) -> Match:
+def match(kernel: str, own: Sequence[str], parameters: Sequence[ProblemParameter]) -> Match:
     """Match by equal names, then by names without the likes of `_ptr`, then by what they mean, the rest by place.
 
     ValueError where a parameter is left over.
@@ -50,7 +50,7 @@ def match(kernel: str, own: Sequence[str], parameters: Sequence[Wanted]) -> Matc
     return Match(order, _note(own, order, parameters, _BY_POSITION if rest else "name"))
 
 
-def likely_order(own: Sequence[str], parameters: Sequence[Wanted]) -> tuple[int, ...] | None:
+def likely_order(own: Sequence[str], parameters: Sequence[ProblemParameter]) -> tuple[int, ...] | None:
     """The problem's places that a kernel's names speak for, where every name speaks and they are all different."""
     order: dict[str, int] = {}
     for key in (str, _plain, lambda name: _meaning(name, parameters)):
@@ -58,7 +58,7 @@ def likely_order(own: Sequence[str], parameters: Sequence[Wanted]) -> tuple[int,
     return tuple(order[name] for name in own) if len(order) == len(own) == len(parameters) else None
 
 
-def _by_key(order: dict[str, int], own: Sequence[str], parameters: Sequence[Wanted], key: object) -> None:
+def _by_key(order: dict[str, int], own: Sequence[str], parameters: Sequence[ProblemParameter], key: object) -> None:
     """Adds the pairs of names whose key is equal and nobody else's."""
     assert callable(key)
     mine = [(key(name), name) for name in own if name not in order]
@@ -69,7 +69,7 @@ def _by_key(order: dict[str, int], own: Sequence[str], parameters: Sequence[Want
             order[name] = candidates[0]
 
 
-def _may_be(name: str, parameter: Wanted) -> bool:
+def _may_be(name: str, parameter: ProblemParameter) -> bool:
     """A name that speaks of memory is not that of a number: `k_ptr` is keys, and not the size K."""
     return parameter.role != "scalar" or not _POINTER.search(name.lower())
 
@@ -78,7 +78,7 @@ def _plain(name: str) -> str:
     return _AFFIXES.sub("", _AFFIXES.sub("", name.lower())) or name.lower()
 
 
-def _meaning(name: str, parameters: Sequence[Wanted]) -> str:
+def _meaning(name: str, parameters: Sequence[ProblemParameter]) -> str:
     """One word for all names of the only output, of the only input, of the only number."""
     plain = _plain(name)
     for role, words in (("out", _OUTPUTS), ("in", _INPUTS), ("scalar", _COUNTS)):
@@ -93,7 +93,7 @@ def named(notes: Sequence[str]) -> bool:
     return not any(note.startswith(f"{_MATCHED} {_BY_POSITION}") for note in notes)
 
 
-def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[Wanted], by: str) -> str:
+def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[ProblemParameter], by: str) -> str:
     if all(name == parameters[index].name for name, index in zip(own, order, strict=True)):
         return ""
     pairs = ", ".join(f"{name} = {parameters[index].name}" for name, index in zip(own, order, strict=True))
@@ -101,7 +101,11 @@ def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[Wanted]
 
 
 def _too_many_or_few(
-    kernel: str, own: Sequence[str], rest: Sequence[str], left: Sequence[Wanted], parameters: Sequence[Wanted]
+    kernel: str,
+    own: Sequence[str],
+    rest: Sequence[str],
+    left: Sequence[ProblemParameter],
+    parameters: Sequence[ProblemParameter],
 ) -> str:
     gives = ", ".join(parameter.name for parameter in parameters)
     if len(rest) > len(left):

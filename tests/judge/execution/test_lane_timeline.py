@@ -6,7 +6,7 @@ from gridstride.course.content import day
 from gridstride.course.figures.figures import observe, prepared
 from gridstride.course.figures.pictures import timeline
 from gridstride.course.lesson import Run
-from gridstride.judge.execution.lane_timeline import Step, Stretch, steps
+from gridstride.judge.execution.lane_timeline import Stretch, TimelineStep, steps
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find
 from gridstride.judge.submission import submission
@@ -41,8 +41,8 @@ def test_a_loop_comes_once_for_each_turn_with_the_lanes_that_still_turn() -> Non
 
 
 def test_a_row_lasts_until_the_lanes_change() -> None:
-    def step(line: int, instructions: int, lanes: int) -> Step:
-        return Step(Stretch(line, (line,), instructions), lanes)
+    def step(line: int, instructions: int, lanes: int) -> TimelineStep:
+        return TimelineStep(Stretch(line, (line,), instructions), lanes)
 
     drawn = timeline((step(3, 2, ALL), step(4, 1, ALL), step(9, 5, EVEN), step(3, 2, ALL)))
     first, second, third = drawn.splitlines()[1:4]

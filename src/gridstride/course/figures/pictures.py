@@ -14,7 +14,7 @@ from gridstride.course.figures import program_runs
 from gridstride.course.figures.figures import Bench, prepared
 from gridstride.course.files.markdown import blocks
 from gridstride.course.lesson import Day, Picture, ProgramRun
-from gridstride.judge.execution.lane_timeline import Step, rows, spans, steps
+from gridstride.judge.execution.lane_timeline import TimelineStep, rows, spans, steps
 
 if TYPE_CHECKING:
     from gridstride.judge.execution.access_map import WarpAccess
@@ -65,7 +65,7 @@ def listed(day: Day, file: Path, line: int) -> str:
     return f"line {line} of {name}"
 
 
-def timeline(way: Sequence[Step]) -> str:
+def timeline(way: Sequence[TimelineStep]) -> str:
     """A row for each time that the lanes change: # is a lane that is on, with the instructions issued meanwhile."""
     table_rows = rows(way)
     shown = ["one warp, from top to bottom in time; the lines of the source stand in front"]

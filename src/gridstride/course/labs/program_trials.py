@@ -13,7 +13,7 @@ from gridstride.course.labs.program_results import COPY_LOG, Results
 from gridstride.course.lesson import Lab, LabRun
 
 if TYPE_CHECKING:
-    from gridstride.judge.reference.prepared_cases import Prepared
+    from gridstride.judge.reference.prepared_cases import PreparedCase
     from gridstride.programs.process.confined import Outcome
 
 _IDLE_SECONDS = 10.0
@@ -29,7 +29,7 @@ class Trial:
 
     run: LabRun
     sizes: Mapping[str, int]
-    prepared: Prepared | None
+    prepared: PreparedCase | None
     seed: int | None = None
 
 

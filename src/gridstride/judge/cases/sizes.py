@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Array, Problem
 from gridstride.judge.symbols import ExpressionError, names
 
@@ -117,7 +117,7 @@ def area(float_index: bool) -> int:
     return FLOAT_WIDTH if float_index else AREA
 
 
-def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
+def launch_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """By size, how many elements the launch covers with one block more; sizes that the grid does not hang on are left
     out, and so are those whose tile is 1 or beyond the largest size.
     """
@@ -130,7 +130,7 @@ def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
     return tiles
 
 
-def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
+def whole_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """What every size is a multiple of in a launch without tails: the launch's own tile, or a whole warp where there is
     room for one. Empty where the launch has no tiles.
     """
@@ -139,13 +139,13 @@ def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
     return {**rest, **tiles} if tiles else {}
 
 
-def many_blocks(problem: Problem, launch: Launch) -> dict[str, int]:
+def many_blocks(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """The launch's tiles of sizes that go far enough for more than `BLOCKS` blocks."""
     tiles = launch_tiles(problem, launch)
     return {name: tile for name, tile in tiles.items() if BLOCKS * tile < problem.widest.get(name, 0)}
 
 
-def crowded(problem: Problem, launch: Launch) -> list[str]:
+def crowded(problem: Problem, launch: SymbolicLaunch) -> list[str]:
     """Sizes near whose largest a block on a chip of one multiprocessor has more of the work than in any other case,
     while where the problem is timed it has more than there is room for here: what a block counts, in 16 bits or in a
     float, then goes as far as it can. A grid that no size is in is the same on every chip.
@@ -159,7 +159,7 @@ def crowded(problem: Problem, launch: Launch) -> list[str]:
     return crowded_sizes
 
 
-def persistent(problem: Problem, launch: Launch) -> list[dict[str, int]]:
+def persistent(problem: Problem, launch: SymbolicLaunch) -> list[dict[str, int]]:
     """Sizes with each one that goes far, alone, near its largest, and so much of another that blocks of a grid for one
     multiprocessor take several turns: what one leaves for the next lies in the buffers of long rows, too.
     """
@@ -173,7 +173,7 @@ def persistent(problem: Problem, launch: Launch) -> list[dict[str, int]]:
     return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in rows]
 
 
-def _turns(problem: Problem, launch: Launch, sizes: Mapping[str, int], name: str, limit: int) -> int:
+def _turns(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], name: str, limit: int) -> int:
     """The least size at which a grid for one multiprocessor has stopped to grow, three times over; 0 where it grows on
     up to the limit, as on other chips.
     """
@@ -189,7 +189,7 @@ def _turns(problem: Problem, launch: Launch, sizes: Mapping[str, int], name: str
     return 3 * end if 3 * end <= limit and blocks(limit, _MANY) > last else 0
 
 
-def _share(problem: Problem, launch: Launch, sizes: Mapping[str, int], multiprocessors: int) -> float:
+def _share(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], multiprocessors: int) -> float:
     """The work that there is for each block, in operations or bytes; 0 where the launch has no grid."""
     try:
         blocks = prod(launch.shape({**sizes, MULTIPROCESSORS: multiprocessors}).grid)
@@ -198,7 +198,7 @@ def _share(problem: Problem, launch: Launch, sizes: Mapping[str, int], multiproc
     return max(problem.work(sizes)) / blocks if blocks else 0.0
 
 
-def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
+def _step(problem: Problem, launch: SymbolicLaunch, name: str, limit: int) -> int:
     """The distance between the two first sizes at which the grid grows, or the first; 0 where it never does."""
     try:
         first = _grows(problem, launch, name, 1, limit)
@@ -208,7 +208,7 @@ def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
     return second - first if second else max(first - 1, 0)
 
 
-def _grows(problem: Problem, launch: Launch, name: str, start: int, limit: int) -> int:
+def _grows(problem: Problem, launch: SymbolicLaunch, name: str, start: int, limit: int) -> int:
     """The least size above `start`, up to `limit`, whose grid is another; 0 where there is none."""
 
     def grid(value: int) -> object:

@@ -16,7 +16,7 @@ from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
 from gridstride.virtual.machine.variant import KernelSite, Variant
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Side:
 
 
 def global_race(
-    kernel: Kernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
+    kernel: LoadedKernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
     pairs: np.ndarray[Any, Any],
 ) -> KernelFinding:  # fmt: skip
     """The finding that a record of a race in global memory, or of a read that no order helps, stands for."""
@@ -88,7 +88,7 @@ def _did(site: KernelSite) -> str:
     return "wrote" if opcode in ("st", "wmma", "discard") and "load" not in words else "read"
 
 
-def _element(kernel: Kernel, packed: bytes, address: int) -> str:
+def _element(kernel: LoadedKernel, packed: bytes, address: int) -> str:
     """Where an address is, in elements of the parameter that points there; in bytes where none does."""
     array = array_at(kernel, packed, address)
     if array is not None:

@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.analysis.control_flow import Code
-from gridstride.virtual.ptx.isa import ISA, Result
+from gridstride.virtual.ptx.isa import ISA, Uniformity
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
 
 UNIFORM_SPECIALS = frozenset(
@@ -54,7 +54,7 @@ def broadcast_lane(ins: Instruction) -> int | None:
 def varies(code: Code, ins: Instruction) -> bool:
     """True where the result differs between lanes even if the operands do not."""
     row = ISA[ins.opcode]
-    if row.result is Result.VARYING or "cc" in ins.modifiers or not row.varies_with.isdisjoint(ins.modifiers):
+    if row.result is Uniformity.VARYING or "cc" in ins.modifiers or not row.varies_with.isdisjoint(ins.modifiers):
         return True
     if ins.opcode != "ld" or not any(m.partition("::")[0] == "param" for m in ins.modifiers):
         return False

@@ -14,7 +14,7 @@ from gridstride.virtual.ptx.types import TYPES
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GrammarRule:
     """One line of the grammar: sets of words with whether one must be there, and the operands."""
 
     modifiers: tuple[tuple[frozenset[str], bool], ...]
@@ -35,10 +35,12 @@ class Line:
 
 
 @cache
-def lines(opcode: str) -> tuple[Line, ...]:
+def lines(opcode: str) -> tuple[GrammarRule, ...]:
     """The grammar of an opcode."""
     parts = [text.partition(" :") for text in ISA[opcode].forms]
-    return tuple(Line(tuple(map(_place, words.split())), tuple(operands.split())) for words, _, operands in parts)
+    return tuple(
+        GrammarRule(tuple(map(_place, words.split())), tuple(operands.split())) for words, _, operands in parts
+    )
 
 
 def _place(text: str) -> tuple[frozenset[str], bool]:
@@ -91,7 +93,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in text.split("/")) if text else ()
 
 
-def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[Line]) -> str:
+def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[GrammarRule]) -> str:
     """Which modifier has no place, or is missing, by the line that comes nearest."""
     words = {w for line in known for choice, _ in line.modifiers for w in choice}
     for modifier in modifiers:
@@ -105,7 +107,7 @@ def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[Line]) -> 
     return f"{opcode!r} cannot have {shown('.' + (extra or list(modifiers))[0])} together with its other modifiers"
 
 
-def _score(line: Line, modifiers: Sequence[str]) -> int:
+def _score(line: GrammarRule, modifiers: Sequence[str]) -> int:
     has = sum(any(m in c for c, _ in line.modifiers) for m in modifiers)
     lacks = sum(required and not choice & set(modifiers) for choice, required in line.modifiers)
     return 2 * has - lacks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.ir.builder import Builder, Value, constant
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.arithmetic.bits import amounts, shift_left, shift_right
-from gridstride.virtual.ptx.module import Immediate, Instruction, Pair
+from gridstride.virtual.ptx.module import DestinationPair, Immediate, Instruction
 
 
 def bitwise(cx: Lowering, ins: Instruction) -> None:
@@ -74,7 +74,7 @@ def lop3(cx: Lowering, ins: Instruction) -> None:
     if not combine:
         cx.set(into, result)
         return
-    assert isinstance(into, Pair)
+    assert isinstance(into, DestinationPair)
     nonzero = b.compare("ne", result, constant(result.type, 0))
     cx.set(into.destination, result)
     cx.set(into.predicate, b.op(combine, nonzero, rest[1]))

@@ -13,7 +13,7 @@ PIECE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class MatrixImage:
     """Piece j of all lines, then piece j + 1; a line is a row of a row-major matrix, else a column."""
 
     fragment: Fragment

@@ -27,9 +27,9 @@ from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import (
     Address,
+    DestinationPair,
     Instruction,
     Operand,
-    Pair,
     Register,
     Sink,
     TensorAddress,
@@ -132,7 +132,7 @@ def _levels(cx: Lowering, ins: Instruction, lod: str, more: tuple[Operand, ...],
 def _results(cx: Lowering, ins: Instruction, out: Value, result: str) -> None:
     """Four words to the destination: 32 bits each, or halves of floats, alone or two in a register."""
     target = ins.operands[0]
-    if isinstance(target, Pair):  # `|p`: whether the texels are resident, which they always are
+    if isinstance(target, DestinationPair):  # `|p`: whether the texels are resident, which they always are
         cx.set(target.predicate, constant(wide("i1"), True))
         target = target.destination
     words = [cx.b.load(wide("i32"), cx.b.offset(out, ROW * j)) for j in range(4)]

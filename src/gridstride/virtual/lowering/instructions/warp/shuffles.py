@@ -8,7 +8,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis.lane_variation import broadcast_lane
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Pair
+from gridstride.virtual.ptx.module import DestinationPair, Immediate, Instruction, Operand
 
 ALL = (1 << LANES) - 1
 LANE = tuple(range(LANES))
@@ -16,7 +16,7 @@ LANE = tuple(range(LANES))
 
 def set_pair(cx: Lowering, target: Operand, value: Value, predicate: Callable[[], Value]) -> None:
     """Writes `d` or `d|p`."""
-    if isinstance(target, Pair):
+    if isinstance(target, DestinationPair):
         second = predicate()
         cx.set(target.destination, value)
         cx.set(target.predicate, second)
