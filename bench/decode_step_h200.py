@@ -24,10 +24,10 @@ import torch
 from decode_h200 import BLOCK, COPY, NEW, PROMPT, SHAPE
 from torch import Tensor
 
-from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeStep, Rung, geometry
+from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeRung, DecodeStep, geometry
 from gridstride.serve.runner.cuda.cuda_runner import STEPS_ALONE as STEPS
 
-VARIANTS: list[tuple[Rung, dict[str, int]]] = [
+VARIANTS: list[tuple[DecodeRung, dict[str, int]]] = [
     (STREAMED, {}),
     (SPECIALISED, {}),
     *[(replace(SPECIALISED, line=line), {"LAYER_CYCLES": cycles}) for line in (1, 16) for cycles in (17_000, 18_000)],
@@ -77,7 +77,7 @@ def _random(rows: int, columns: int) -> Tensor:
     return (torch.randn(rows, columns, device="cuda") * 0.02).to(torch.bfloat16)
 
 
-def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[str, Any], Tensor]:
+def measure(weights: Weights, rung: DecodeRung, macros: dict[str, int]) -> tuple[dict[str, Any], Tensor]:
     """Milliseconds a token on the GPU, and the last token's logits where every token before was given."""
     cut = geometry(
         torch.device("cuda"), **{k: SHAPE[k] for k in ("width", "hidden", "heads", "kv_heads", "head_width")}

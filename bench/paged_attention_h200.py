@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.kernels import torch_op
 from gridstride.kernels.paged_attention import op
-from gridstride.kernels.paged_attention.ring import Ring, Tuning, cut
+from gridstride.kernels.paged_attention.ring import Ring, RingTuning, cut
 
 HEADS, KV_HEADS, WIDTH, BLOCK = 16, 8, 128, 16
 COPY = 4.2e12  # bytes/s of a large copy within an H200's memory
@@ -117,7 +117,7 @@ def rings(shared_per_block: int, shared_per_multiprocessor: int) -> dict[str, Ri
     for change in CHANGES:
         ring = cut(
             WIDTH, HEADS // KV_HEADS, BLOCK, shared_per_block=shared_per_block,
-            shared_per_multiprocessor=shared_per_multiprocessor, tuning=Tuning(**change),
+            shared_per_multiprocessor=shared_per_multiprocessor, tuning=RingTuning(**change),
         )  # fmt: skip
         if isinstance(ring, Ring) and ring not in found.values():
             found[", ".join(f"{name} {value}" for name, value in change.items()) or "as it is"] = ring

@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.compiler import compile_cuda
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures.figures import LAB, Bench, as_shown, observe_lab
+from gridstride.course.figures.figures import LAB, WorkedKernels, as_shown, observe_lab
 from gridstride.course.figures.pictures import draw
 from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
@@ -77,8 +77,8 @@ def needs_compilers(lesson: Day, *figures: str) -> None:
 
 
 @functools.lru_cache(2)  # all days' would hold gigabytes, and tests come day by day (conftest.py)
-def bench(number: int) -> Bench:
-    return Bench(day(number))
+def bench(number: int) -> WorkedKernels:
+    return WorkedKernels(day(number))
 
 
 @functools.lru_cache(2)

@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from gridstride.models import cost
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.decoder import Decoder
 
 SIZES = {"vocabulary": 61, "width": 32, "layers": 3, "heads": 4, "kv_heads": 2, "head_width": 8, "hidden": 48}
@@ -19,7 +19,7 @@ LLAMA = DecoderConfig(**SIZES, context=64)
 GPT2 = DecoderConfig(**SIZES | {"kv_heads": 4}, context=64, rotary_base=None, activation="gelu_tanh", tied=True)
 
 
-EXPERTS = Experts(count=5, per_token=2, hidden=20, normed=True, dense=(1,))
+EXPERTS = ExpertsConfig(count=5, per_token=2, hidden=20, normed=True, dense=(1,))
 MIXTRAL = DecoderConfig(**SIZES, context=64, experts=EXPERTS)
 GEMMA = DecoderConfig(**SIZES, context=64, activation="gelu_tanh_gated", attention_cap=5.0)
 
@@ -46,7 +46,7 @@ def test_a_decode_step_reads_no_more_experts_than_its_tokens_can_be_sent_to() ->
 
 
 def test_a_window_limits_the_keys_that_its_layers_look_at() -> None:
-    config = replace(LLAMA, window=Window(size=8, full=(1,)))
+    config = replace(LLAMA, window=SlidingWindow(size=8, full=(1,)))
     more = cost.forward_flops(config, 24) - cost.forward_flops(config, 0)
     assert more == 4 * 4 * 8 * (8 + 24 + 8)
     read = cost.decode_bytes(config, [24]) - cost.decode_bytes(config, [0])

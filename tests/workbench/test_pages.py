@@ -21,7 +21,7 @@ from nicegui import ui
 
 from gridstride.course import content
 from gridstride.course.content import course_folder, day, day_numbers
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.judge.find import find, problem_names
 from gridstride.workbench import store
 from gridstride.workbench.lab_text import LabText
@@ -33,8 +33,8 @@ from gridstride.workbench.pages.editor import Editor
 Visit = Callable[[Callable[..., Any]], None]
 
 
-def recorded(mine: Path) -> Progress:
-    return Progress(mine / "progress.sqlite")
+def recorded(mine: Path) -> LearnerProgress:
+    return LearnerProgress(mine / "progress.sqlite")
 
 
 def test_the_days_are_listed_with_what_was_done(visit: Visit, mine: Path) -> None:
@@ -416,7 +416,7 @@ def test_questions_that_are_due_are_asked_on_a_page_of_their_own(
 ) -> None:
     question = next(each for each in day(5).questions if each.answer)
     with recorded(mine) as progress, monkeypatch.context() as earlier:
-        earlier.setattr(Progress, "now", lambda _: (datetime.now(UTC) - timedelta(days=2)).isoformat())
+        earlier.setattr(LearnerProgress, "now", lambda _: (datetime.now(UTC) - timedelta(days=2)).isoformat())
         progress.record_answer(5, question.id, question.answer, right=True)
 
     async def scenario(user: Any, _: Any) -> None:

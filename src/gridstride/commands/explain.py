@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gridstride.commands.check import kernel_source
 from gridstride.commands.climb import writable
 from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
     from gridstride.judge.explain import KernelExplanation
@@ -39,7 +39,7 @@ def run(
     with problems_said():
         require(kernel, chosen.properties)
     with problems_said(), kernels_print_on_stderr():
-        with Progress(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
+        with ProgressDisplay(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
             explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
         if target is not None:
             _write_report(explanation, target, _command(file, problem, device, chip, report))

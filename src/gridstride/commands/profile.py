@@ -16,7 +16,7 @@ from gridstride.commands.climb import writable
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, refuse_what_never_ends, stdout
 
 if TYPE_CHECKING:
-    from gridstride.commands.options.profile_options import Recording, SimulatedGPU
+    from gridstride.commands.options.profile_options import RecordingOptions, SimulatedGPU
     from gridstride.profile.record import ProfileRequest, ProgramOutcome
     from gridstride.profile.summary import ProgramProfile, Ran
     from gridstride.profile.trace import Trace
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TRACE_ENDS = (".json", ".gz")
 
 
-def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_json: bool) -> bool:
+def run(words: Sequence[str], recording: RecordingOptions, gpu: SimulatedGPU, *, as_json: bool) -> bool:
     """Profile the program or read the trace, show it, and say whether the program ended well."""
     trace, report = recording.trace, recording.report
     chosen = {"trace": trace, "report": report, "after": recording.after or None}
@@ -59,7 +59,7 @@ def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_jso
     return not profile.ran.failed
 
 
-def _profiled(words: Sequence[str], kept: Path | None, recording: Recording) -> ProgramProfile:
+def _profiled(words: Sequence[str], kept: Path | None, recording: RecordingOptions) -> ProgramProfile:
     target, args = words[0], words[1:]
     if recording.module or not target.lower().endswith(_TRACE_ENDS):
         return _record(_request(target, args, recording.after, recording.seconds, recording.module), kept)

@@ -27,7 +27,7 @@ from gridstride.commands.course.learn import _needed
 from gridstride.course import content
 from gridstride.course.content import day, day_numbers
 from gridstride.course.labs import kernel_lab
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.workspace import lab_path
 
 NOT_WRITTEN = [number for number in range(1, 101) if number not in day_numbers()]
@@ -241,7 +241,7 @@ def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
 def test_nothing_is_measured_where_one_answer_is_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from gridstride.course.figures import figures
 
-    monkeypatch.setattr(figures.Bench, "value", lambda *_: pytest.fail("a prediction was measured"))
+    monkeypatch.setattr(figures.WorkedKernels, "value", lambda *_: pytest.fail("a prediction was measured"))
     numbers = [each for each in run("quiz", "5", "--json").json["questions"] if not each["choices"]]
     letters = [each for each in run("quiz", "5", "--json").json["questions"] if each["choices"]]
     answers = ["--answer", f"{numbers[0]['question']}=4", "--answer", f"{letters[0]['question']}=2"]
@@ -270,7 +270,7 @@ def test_progress_goes_on_with_the_lab_once_the_quiz_is_done(run: Run) -> None:
 @pytest.mark.slow
 def test_after_the_last_day_it_is_said_that_there_are_no_more(run: Run, mine: Path) -> None:
     *before, last = day_numbers()
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         for number in before:
             progress.record_run(number, passed=True, seconds=1.0)
     assert f"Day {last} ·" in run("learn").out
@@ -362,7 +362,7 @@ def test_a_portfolio_goes_into_no_folder_of_something_else(run: Run, mine: Path,
 
 
 def test_a_pass_from_before_sources_were_kept_is_said_to_have_none(run: Run, mine: Path) -> None:
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         progress.record_run(5, passed=True, seconds=1.0)
     outcome = run("portfolio")
     assert outcome.code == 0
@@ -430,7 +430,7 @@ def test_a_verdict_that_cannot_be_recorded_is_shown_and_said_so(
     run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("learn", "1")
-    monkeypatch.setitem(Progress.__init__.__kwdefaults__, "wait", 0.1)
+    monkeypatch.setitem(LearnerProgress.__init__.__kwdefaults__, "wait", 0.1)
     other = sqlite3.connect(mine / "progress.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     outcome = run("watch", "1", "--json")

@@ -116,8 +116,8 @@ def test_a_file_without_a_key_is_refused(refused: Refused, folder: Path) -> None
 
 def test_keys_come_from_lines_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("# ours\nfirst\n\n second \n")
-    options = dict.fromkeys(serve_options.Options.__dataclass_fields__)
-    given = serve_options.Options(**options | {"api_key": ("third",), "api_key_file": str(tmp_path / "keys")})  # type: ignore[arg-type]
+    options = dict.fromkeys(serve_options.ServeOptions.__dataclass_fields__)
+    given = serve_options.ServeOptions(**options | {"api_key": ("third",), "api_key_file": str(tmp_path / "keys")})  # type: ignore[arg-type]
     assert serve_options.keys(given) == {"first", "second", "third"}
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from families import saved
 
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.errors import ModelError
 from gridstride.serve.runner import build
 from gridstride.serve.runner.cuda.fused import unsupported
@@ -41,9 +41,9 @@ def test_the_fused_kernels_refuse_what_they_do_not_know(change: dict[str, Any]) 
 
 def test_the_fused_kernels_refuse_experts_and_windows_that_the_context_passes() -> None:
     fits = replace(CONFIG, head_width=64)
-    experts = replace(fits, experts=Experts(count=4, per_token=2, hidden=16, normed=True))
+    experts = replace(fits, experts=ExpertsConfig(count=4, per_token=2, hidden=16, normed=True))
     assert "not for mixtures of experts" in unsupported(experts, torch.float32)
-    window = replace(fits, window=Window(size=fits.context - 1))
+    window = replace(fits, window=SlidingWindow(size=fits.context - 1))
     assert f"--max-model-len {fits.context - 1} ends the context" in unsupported(window, torch.float32)
     assert unsupported(replace(window, context=fits.context - 1), torch.float32) == ""
     gelu = replace(fits, activation="gelu_tanh_gated")
@@ -54,7 +54,7 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
     fits = replace(CONFIG, head_width=64)
     assert build._fused(fits, torch.float32)
     assert capsys.readouterr().err == ""
-    assert not build._fused(replace(fits, window=Window(size=5)), torch.float32)
+    assert not build._fused(replace(fits, window=SlidingWindow(size=5)), torch.float32)
     said = capsys.readouterr().err
     assert said.startswith("PyTorch's operations run this model, which is slower: sliding_window 5: ")
 

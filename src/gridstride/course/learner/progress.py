@@ -42,7 +42,7 @@ class AnswerRecord:
     right: bool
 
 
-class Progress(Database):
+class LearnerProgress(Database):
     """The records, each written in a transaction of its own."""
 
     def record_run(

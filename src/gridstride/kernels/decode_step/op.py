@@ -16,7 +16,7 @@ _WARPS = (8, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class DecodeRung:
     """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, how often
     what all blocks wait for is sent, and the messages of a line, of which what a block sends fills whole ones."""
 
@@ -38,8 +38,8 @@ class Rung:
         return -(-messages // self.line) * self.line
 
 
-STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
-SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=4, line=32)
+STREAMED = DecodeRung("01_streamed", 0, torch.int64, by_warp=False)
+SPECIALISED = DecodeRung("02_specialised", 2, torch.int32, by_warp=True, copies=4, line=32)
 
 
 def geometry(
@@ -69,7 +69,7 @@ class DecodeStep:
     def __init__(
         self, cut: Geometry, *, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], norms: Tensor,
         embedding: Tensor, head: Tensor, cosine: Tensor, sine: Tensor, block_size: int, eps: float,
-        rung: Rung = SPECIALISED, **macros: int,
+        rung: DecodeRung = SPECIALISED, **macros: int,
     ) -> None:  # fmt: skip
         self._cut, self._layers, self._eps, self._rung = cut, len(layers), eps, rung
         self._stream = stream(cut, layers, head, by_warp=rung.by_warp)

@@ -41,7 +41,7 @@ def put_draws(packet: Packet, draws: Sequence[Draw], rows: NDArray[np.integer[An
         packet.here["uniform"].reshape(-1, len(packet.here["top_p"]))[:steps, rows] = points
 
 
-class Static:
+class GraphInputs:
     """Inputs of `rows` sequences for up to `steps` steps, the tokens drawn, and the last step's logits.
 
     `spare` is a block that belongs to nobody: rows without a sequence write there.
