@@ -87,7 +87,7 @@ def _function(entry: str, source: Any, metadata: Any) -> TritonFunction:
     )
 
 
-class Launcher:
+class TritonLauncher:
     """What Triton's runtime calls for each launch of a compiled kernel (`launcher_cls` of its drivers)."""
 
     def __init__(self, source: Any, metadata: Any) -> None:
