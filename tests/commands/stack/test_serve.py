@@ -167,7 +167,7 @@ def test_the_engine_is_started_with_threads_that_sleep_while_they_wait(
     def started(_: object) -> None:
         raise WrongUse(os.environ["OMP_WAIT_POLICY"])
 
-    monkeypatch.setattr(child, "Child", started)
+    monkeypatch.setattr(child, "EngineProcess", started)
     monkeypatch.setenv("OMP_WAIT_POLICY", "")  # so that it is as before afterwards
     monkeypatch.delenv("OMP_WAIT_POLICY")
     with pytest.raises(SystemExit):
