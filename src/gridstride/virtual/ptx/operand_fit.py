@@ -59,8 +59,10 @@ class Slot:
         """Which constants, where only some will do."""
         if not self.allowed:
             return ""
-        few = len(self.allowed) <= 4
-        return " out of " + ", ".join(map(str, self.allowed)) if few else f" {self.allowed[0]} to {self.allowed[-1]}"
+        if len(self.allowed) <= 4:
+            return " out of " + ", ".join(map(str, self.allowed))
+        first, second, *_, last = self.allowed
+        return f" {first} to {last}" + (f" in steps of {second - first}" if second > first + 1 else "")
 
 
 def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mapping[str, str]) -> tuple[int, str] | None:

@@ -30,6 +30,8 @@ def width_of(ptx_type: str) -> int:
 
 def special_shape(block_shape: BlockShape, name: str, component: str | None) -> Affine | None:
     """The shape of a special register."""
+    if name == "tid" and component == "w":
+        return Affine(32, top=0)
     if name == "tid":
         return block_shape.thread("xyz".index(component or "x"), None)
     if name == "laneid":

@@ -57,10 +57,6 @@ class ControlFlowGraph:
         loops = [loop for loop in self.loops if index in loop.members]
         return max(loops, key=lambda loop: loop.depth, default=None)
 
-    def is_back_edge(self, source: int, target: int) -> bool:
-        """True for an edge that does not go forward in `order`."""
-        return self.position[target] <= self.position[source]
-
 
 def ends_block(instruction: Instruction) -> bool:
     """True for branches, returns, exits and traps, guarded or not."""

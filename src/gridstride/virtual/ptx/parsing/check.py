@@ -48,13 +48,17 @@ def _place(text: str) -> tuple[frozenset[str], bool]:
     return frozenset(w for part in inner.split("/") for w in CLASSES.get(part, part).split("/")), inner == text
 
 
+_BULK = {"async", "bulk"}
+_GROUPS = {"commit_group", "wait_group"}
+
+
 @cache
 def form_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Slot, ...] | str | None:
     """The operands that an instruction of this name takes; a message where there is none such, None for opcodes that
     the grammar leaves out.
     """
     known = lines(opcode)
-    if not known or (opcode == "cp" and "bulk" in modifiers):
+    if not known or (opcode == "cp" and set(modifiers) >= _BULK and not _GROUPS & set(modifiers)):
         return None
     types = [m for m in modifiers if m in TYPES]
     for line in known:
@@ -86,10 +90,11 @@ def _slot(text: str, types: Sequence[str], size: int) -> Slot:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """A range `a-b` or a list `a/b`; empty for any number."""
+    """A range `a-b`, perhaps in steps `+s`, or a list `a/b`; empty for any number."""
     if "-" in text:
-        low, high = text.split("-")
-        return tuple(range(int(low), int(high) + 1))
+        ends, _, step = text.partition("+")
+        low, high = ends.split("-")
+        return tuple(range(int(low), int(high) + 1, int(step or 1)))
     return tuple(int(n) for n in text.split("/")) if text else ()
 
 
