@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.compiler import compile_cuda
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures.figures import LAB, WorkedKernels, as_shown, observe_lab
+from gridstride.course.figures.figures import LAB, WorkedKernels, observe_lab
 from gridstride.course.figures.pictures import draw
 from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
@@ -203,6 +203,12 @@ def test_a_wrong_table_gets_its_finding(lesson: Day, path: object) -> None:
 
 
 # -- lessons -----------------------------------------------------------------------------------------------------------
+def as_shown(value: float, like: str) -> str:
+    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
+    digits = len(like.partition(".")[2])
+    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
+
+
 @compiling
 @pytest.mark.parametrize(("lesson", "figure"), FIGURES, ids=name)
 def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:

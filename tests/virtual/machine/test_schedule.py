@@ -10,7 +10,6 @@ import pytest
 import gridstride as gs
 from gridstride.virtual.machine.schedule import (
     IN_TURN,
-    ONE_AT_A_TIME,
     REVERSED,
     AffinePermutation,
     Schedule,
@@ -70,6 +69,7 @@ extern "C" __global__ void until(long long cycles, int *out) {
     out[0] = 1;
 }
 """
+ONE_AT_A_TIME = Schedule(resident=1)
 ORDERS = (IN_TURN, REVERSED, seeded(1), seeded(2), ONE_AT_A_TIME)
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 

@@ -204,12 +204,6 @@ def observe_lab(day: Day, kernel: Path) -> Any:
     return built.observed(problem.signature, one.case, one.inputs).run
 
 
-def as_shown(value: float, like: str) -> str:
-    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
-    digits = len(like.partition(".")[2])
-    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
-
-
 _PLURAL = re.compile(r"\b[a-z]{2,}[a-rt-z]s\b")
 _WITH_E = ("sses", "ches", "shes", "xes")
 

@@ -10,7 +10,6 @@ from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.record import RequestRecord
 
 PERCENTILES = (50, 90, 95, 99)
-LATENCIES = ("ttft", "tpot", "itl", "e2e")
 
 
 def objectives(texts: Sequence[str]) -> dict[str, float]:

@@ -70,7 +70,6 @@ class Schedule:
 
 IN_TURN = Schedule()
 REVERSED = Schedule("reversed", "reversed", lanes="reversed")
-ONE_AT_A_TIME = replace(IN_TURN, resident=1)
 IN_STEP = replace(IN_TURN, in_step=True)
 
 
