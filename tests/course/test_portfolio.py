@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import day, day_numbers
-from gridstride.course.learner.progress import LearnerProgress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.course.lesson import Day, Figure
 from gridstride.course.portfolio import pages as pages_module
 from gridstride.course.portfolio.access_pictures import access_pictures
@@ -50,7 +50,8 @@ def progress(tmp_path: Path) -> Iterator[LearnerProgress]:
 def passed(progress: LearnerProgress, number: int = 5, source: str | None = None, **more: object) -> None:
     """Record a pass, by default with the solution as its source."""
     given = {"measured": MEASURED, "cases": 101, "chip": "h200", **more}
-    progress.record_run(number, passed=True, seconds=1.0, source=source or day(number).solution.read_text(), **given)  # type: ignore[arg-type]
+    details = RunDetails(source=source or day(number).solution.read_text(), **given)  # type: ignore[arg-type]
+    progress.record_run(number, passed=True, seconds=1.0, details=details)
 
 
 def shown(progress: LearnerProgress, of: Day | None = None) -> PassedLab:

@@ -14,7 +14,7 @@ from model_server import model_server
 from served import up
 
 from gridstride.course.content import course_folder, day
-from gridstride.course.learner.progress import LearnerProgress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.course.lesson import LETTERS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -207,7 +207,7 @@ def test_every_page_fits_a_phone_and_follows_the_systems_colours(browser: Any, m
 def test_axe_finds_nothing(browser: Any, mine: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     with LearnerProgress(mine / "progress.sqlite") as progress:
-        progress.record_run(5, passed=False, seconds=1.5, finding="race", message="line 14")
+        progress.record_run(5, passed=False, seconds=1.5, details=RunDetails(finding="race", message="line 14"))
         progress.record_answer(5, "ceiling", "a", right=False)
     with up(mine) as (url, _):
         page = page_of(browser, url, [], color_scheme=scheme)

@@ -21,7 +21,7 @@ from nicegui import ui
 
 from gridstride.course import content
 from gridstride.course.content import course_folder, day, day_numbers
-from gridstride.course.learner.progress import LearnerProgress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.judge.find import find, problem_names
 from gridstride.workbench import store
 from gridstride.workbench.lab_text import LabText
@@ -387,7 +387,7 @@ def test_the_glossary_is_narrowed(visit: Visit) -> None:
 
 def test_history_has_the_terminals_runs_too(visit: Visit, mine: Path) -> None:
     with recorded(mine) as progress:
-        progress.record_run(5, passed=False, seconds=1.5, finding="race", message="line 14")
+        progress.record_run(5, passed=False, seconds=1.5, details=RunDetails(finding="race", message="line 14"))
 
     async def scenario(user: Any, _: Any) -> None:
         await user.open("/history")
@@ -399,7 +399,7 @@ def test_history_has_the_terminals_runs_too(visit: Visit, mine: Path) -> None:
 
 def test_history_has_the_source_of_a_pass(visit: Visit, mine: Path) -> None:
     with recorded(mine) as progress:
-        progress.record_run(1, passed=True, seconds=0.5, source="[a100]\nresident_warps = 6912\n")
+        progress.record_run(1, passed=True, seconds=0.5, details=RunDetails(source="[a100]\nresident_warps = 6912\n"))
 
     async def scenario(user: Any, _: Any) -> None:
         await user.open("/history")

@@ -14,23 +14,23 @@ import pytest
 from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner import database as module
 from gridstride.course.learner.database_identity import APPLICATION_ID
-from gridstride.course.learner.progress import LearnerProgress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.course.learner.schema import MIGRATIONS
 
 WRITER = """
 import sys
 from pathlib import Path
-from gridstride.course.learner.progress import Progress
-progress = Progress(Path(sys.argv[1]))
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
+progress = LearnerProgress(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
-    progress.record_run(5, passed=False, seconds=0.5, finding=f"{sys.argv[2]} {number}")
+    progress.record_run(5, passed=False, seconds=0.5, details=RunDetails(finding=f"{sys.argv[2]} {number}"))
     print(number, flush=True)
 """
 
 
 def writer(path: Path, name: str, many: int) -> subprocess.Popen[str]:
     """A process that records so many runs and says the number of each when it is recorded."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(module.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(module.__file__).parents[3])}
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), name, str(many)], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_was_done_is_there_after_a_restart(path: Path) -> None:
     with LearnerProgress(path) as progress:
-        progress.record_run(5, passed=True, seconds=1.5, measured={"sectors": 4.0})
+        progress.record_run(5, passed=True, seconds=1.5, details=RunDetails(measured={"sectors": 4.0}))
         progress.record_answer(5, "direct", "32", right=True)
         progress.record_solution(5, passed=True)
         assert [progress.next_hint(5, 2) for _ in range(3)] == [1, 2, 2]
@@ -102,7 +102,7 @@ def test_a_damaged_file_is_kept_aside_and_said_so(path: Path, content: bytes) ->
 def test_a_database_with_a_broken_page_is_kept_aside(path: Path) -> None:
     with LearnerProgress(path) as progress:
         for number in range(300):
-            progress.record_run(5, passed=False, seconds=0.1, message=f"{number} " * 20)
+            progress.record_run(5, passed=False, seconds=0.1, details=RunDetails(message=f"{number} " * 20))
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2 :] = b"\xff" * (len(raw) - len(raw) // 2)
     path.write_bytes(raw)
@@ -223,7 +223,7 @@ def test_a_full_disk_is_said_to_be_full_and_what_was_begun_is_undone(path: Path)
         (pages,) = progress.read("PRAGMA page_count")[0]
         progress.read(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(ProgressError, match="its disk is full"):
-            progress.record_run(5, passed=True, seconds=0.1, source="x" * 100_000)
+            progress.record_run(5, passed=True, seconds=0.1, details=RunDetails(source="x" * 100_000))
         progress.read("PRAGMA max_page_count = 100000")
         progress.record_run(6, passed=True, seconds=0.1)
         assert [run.day for run in progress.runs()] == [5, 6]
@@ -275,7 +275,7 @@ def test_a_file_from_before_sources_were_kept_is_read_and_written(path: Path) ->
     old.commit()
     old.close()
     with LearnerProgress(path) as progress:
-        progress.record_run(5, passed=True, seconds=0.1, source="int x;", cases=101, chip="h200")
+        progress.record_run(5, passed=True, seconds=0.1, details=RunDetails(source="int x;", cases=101, chip="h200"))
         before, after = progress.runs()
     assert (before.measured, before.source, before.cases, before.chip) == ({"sectors": 4.0}, None, None, None)
     assert (after.source, after.cases, after.chip) == ("int x;", 101, "h200")

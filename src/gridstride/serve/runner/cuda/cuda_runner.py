@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridstride.kernels.decode_step.op import DecodeStep, geometry
+from gridstride.kernels.decode_step.op import DecodeStep, DecodeWeights, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.prompt_attention.op import why_not_here
 from gridstride.kernels.sample.op import sample as draw_tokens
@@ -119,11 +119,11 @@ class CudaRunner:
         norms = torch.stack(
             [norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm]
         )
-        return DecodeStep(
-            cut, layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
-            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine,
-            block_size=self.block_size, eps=config.norm_eps,
+        weights = DecodeWeights(
+            layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
+            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine, eps=config.norm_eps,
         )  # fmt: skip
+        return DecodeStep(cut, weights, block_size=self.block_size)
 
     def warm(self, running: int) -> None:
         """Record what up to `running` sequences need now, rather than when it is needed first."""
@@ -203,7 +203,7 @@ class CudaRunner:
         if bucket not in self._decoding:
             static = GraphInputs(
                 bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
-                width=self._table_width, block_size=self.block_size, device=self._device,
+                width=self._table_width, block_size=self.block_size,
                 logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
             )  # fmt: skip
             self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
@@ -212,23 +212,21 @@ class CudaRunner:
     def _go(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
         """Queue the steps of a bucket whose inputs are in place."""
         if static.rows == 1 and greedy and self._one is not None:
-            self._stream(static, steps, greedy=True)
+            self._stream(static, steps)
             return
         for _ in range(steps):
             step()
 
-    def _stream(self, static: GraphInputs, steps: int, *, greedy: bool) -> None:
+    def _stream(self, static: GraphInputs, steps: int) -> None:
         assert self._one is not None
         field = static.field
-        self._one(
-            field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps, greedy=greedy
-        )
+        self._one(field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps)
 
     def _step(self, static: GraphInputs) -> None:
         """One token for every row, and the inputs of the next."""
         f = static.field
         if static.rows == 1 and self._one is not None:
-            self._stream(static, 1, greedy=False)
+            self._stream(static, 0)
         else:
             hidden = self.model.hidden(
                 f["tokens"], f["positions"], f["slots"], self._cache,

@@ -47,9 +47,8 @@ class GraphInputs:
     `spare` is a block that belongs to nobody: rows without a sequence write there.
     """
 
-    def __init__(
-        self, rows: int, *, steps: int, width: int, spare: int, block_size: int, logits: Tensor, device: torch.device
-    ) -> None:
+    def __init__(self, rows: int, *, steps: int, width: int, spare: int, block_size: int, logits: Tensor) -> None:
+        device = logits.device
         self.rows, self.block_size, self.logits, self._spare = rows, block_size, logits, spare
         self._packet = Packet(
             {"uniform": ("float64", steps * rows), "tokens": ("int64", rows), "positions": ("int64", rows),
