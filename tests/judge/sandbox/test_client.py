@@ -211,5 +211,5 @@ def test_a_worker_that_was_kept_from_running_has_longer(monkeypatch: pytest.Monk
         monkeypatch.setattr("gridstride.judge.sandbox.client.seconds_without_processor", lambda _: next(kept, 5.5))
         begun = time.monotonic()
         with pytest.raises(StoppedError, match="had not ended after"):
-            worker.ask(Message({"run": "import time; time.sleep(60)"}), seconds=SECONDS, doing="running")
+            worker.ask(WireMessage({"run": "import time; time.sleep(60)"}), seconds=SECONDS, doing="running")
         assert time.monotonic() - begun >= 2 * SECONDS
