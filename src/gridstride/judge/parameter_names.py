@@ -41,13 +41,13 @@ def match(kernel: str, own: Sequence[str], parameters: Sequence[ProblemParameter
     positions: dict[str, int] = {}
     for key in (str, _plain, lambda name: _meaning(name, parameters)):
         _by_key(positions, own, parameters, key)
-    rest = [name for name in own if name not in positions]
-    left = [index for index in range(len(parameters)) if index not in positions.values()]
-    if len(rest) != len(left) and (rest or any(parameters[index].role != "scalar" for index in left)):
-        raise ValueError(_too_many_or_few(kernel, own, rest, [parameters[index] for index in left], parameters))
-    positions |= dict(zip(rest, left, strict=False))
+    unmatched = [name for name in own if name not in positions]
+    free = [index for index in range(len(parameters)) if index not in positions.values()]
+    if len(unmatched) != len(free) and (unmatched or any(parameters[index].role != "scalar" for index in free)):
+        raise ValueError(_too_many_or_few(kernel, own, unmatched, [parameters[index] for index in free], parameters))
+    positions |= dict(zip(unmatched, free, strict=False))
     order = tuple(positions[name] for name in own)
-    return Match(order, _note(own, order, parameters, _BY_POSITION if rest else "name"))
+    return Match(order, _note(own, order, parameters, _BY_POSITION if unmatched else "name"))
 
 
 def likely_order(own: Sequence[str], parameters: Sequence[ProblemParameter]) -> tuple[int, ...] | None:
@@ -61,11 +61,15 @@ def likely_order(own: Sequence[str], parameters: Sequence[ProblemParameter]) -> 
 def _by_key(order: dict[str, int], own: Sequence[str], parameters: Sequence[ProblemParameter], key: object) -> None:
     """Adds the pairs of names whose key is equal and nobody else's."""
     assert callable(key)
-    mine = [(key(name), name) for name in own if name not in order]
-    theirs = [(key(parameter.name), index) for index, parameter in enumerate(parameters) if index not in order.values()]
-    for name_key, name in mine:
-        candidates = [index for other, index in theirs if other == name_key and _may_be(name, parameters[index])]
-        if len(candidates) == 1 and sum(other == name_key for other, _ in mine) == 1:
+    own_keys = [(key(name), name) for name in own if name not in order]
+    parameter_keys = [
+        (key(parameter.name), index) for index, parameter in enumerate(parameters) if index not in order.values()
+    ]
+    for name_key, name in own_keys:
+        candidates = [
+            index for other, index in parameter_keys if other == name_key and _may_be(name, parameters[index])
+        ]
+        if len(candidates) == 1 and sum(other == name_key for other, _ in own_keys) == 1:
             order[name] = candidates[0]
 
 
@@ -103,17 +107,17 @@ def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[Problem
 def _too_many_or_few(
     kernel: str,
     own: Sequence[str],
-    rest: Sequence[str],
-    left: Sequence[ProblemParameter],
+    unmatched: Sequence[str],
+    free: Sequence[ProblemParameter],
     parameters: Sequence[ProblemParameter],
 ) -> str:
     gives = ", ".join(parameter.name for parameter in parameters)
-    if len(rest) > len(left):
-        missing = ", ".join(rest)
+    if len(unmatched) > len(free):
+        missing = ", ".join(unmatched)
         return (
             f"{kernel}({', '.join(own)}): nothing is known of {missing}; the problem gives {gives}. A number that "
-            f"follows from its sizes is given in a line such as `# arguments: {rest[-1]}={parameters[-1].name}`, a "
-            f"tl.constexpr in `# constants: {rest[-1]}=…`"
+            f"follows from its sizes is given in a line such as `# arguments: {unmatched[-1]}={parameters[-1].name}`, "
+            f"a tl.constexpr in `# constants: {unmatched[-1]}=…`"
         )
-    lacks = ", ".join(parameter.name for parameter in left)
+    lacks = ", ".join(parameter.name for parameter in free)
     return f"{kernel}({', '.join(own)}) has no parameter for {lacks}; the problem gives {gives}"

@@ -203,8 +203,8 @@ def _of_a_launch(problem: Problem, launch: SymbolicLaunch) -> Iterator[CaseClass
     if steps := whole_tiles(problem, launch):
         yield CaseClass("launch", "whole tiles in every size", _whole(steps))
         for name in problem.zeros:
-            rest = {other: step for other, step in steps.items() if other != name}
-            yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(rest)))
+            other_steps = {other: step for other, step in steps.items() if other != name}
+            yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(other_steps)))
 
 
 def _of_a_branch(problem: Problem, branch: Branch | Combination) -> Iterator[CaseClass]:

@@ -66,7 +66,7 @@ def rounded_down(limit: int) -> list[int]:
     of the point off has one too few at every multiple of such a size that is rounded alike.
     """
     n = np.arange(1, limit + 1, dtype=np.float32)
-    return [int(each) for each in n[n * (1 / n) < 1]]
+    return [int(count) for count in n[n * (1 / n) < 1]]
 
 
 def small_classes(limit: int) -> dict[str, Array]:
@@ -94,8 +94,10 @@ def quotients(problem: Problem) -> dict[tuple[str, str], list[int]]:
     twice the second. With the sizes of the second that float32 has no good reciprocal of.
     """
     far = {name: max(limit, problem.widest.get(name, 0)) for name, limit in free_sizes(problem).items()}
-    found = {(a, b): rounded_down(min(far[a] // 2, far[b], _DIVISORS)) for a, b in itertools.permutations(far, 2)}
-    return {pair: divisors for pair, divisors in found.items() if divisors}
+    largest_divisors = {
+        (a, b): rounded_down(min(far[a] // 2, far[b], _DIVISORS)) for a, b in itertools.permutations(far, 2)
+    }
+    return {pair: divisors for pair, divisors in largest_divisors.items() if divisors}
 
 
 def areas(problem: Problem) -> list[tuple[str, str]]:
@@ -135,8 +137,8 @@ def whole_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     room for one. Empty where the launch has no tiles.
     """
     tiles = launch_tiles(problem, launch)
-    rest = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
-    return {**rest, **tiles} if tiles else {}
+    others = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
+    return {**others, **tiles} if tiles else {}
 
 
 def many_blocks(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
@@ -165,10 +167,10 @@ def persistent(problem: Problem, launch: SymbolicLaunch) -> list[dict[str, int]]
     """
     rows = []
     for (wide, most), (other, limit) in itertools.product(problem.widest.items(), free_sizes(problem).items()):
-        rest = {**dict.fromkeys(problem.largest, 1), wide: most}
-        turns = _turns(problem, launch, rest, other, limit) if wide != other else 0
+        others = {**dict.fromkeys(problem.largest, 1), wide: most}
+        turns = _turns(problem, launch, others, other, limit) if wide != other else 0
         if turns and turns * most <= MOST_OF_SEVERAL_TURNS:
-            rows.append({name: {**rest, other: turns}.get(name, 0) for name in problem.largest})
+            rows.append({name: {**others, other: turns}.get(name, 0) for name in problem.largest})
     strided = problem.strides.items()
     return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in rows]
 

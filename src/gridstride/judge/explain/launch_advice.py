@@ -49,5 +49,5 @@ def launch(s: AdviceSubject) -> Iterator[Advice]:
         remedy = "let each block do more (a grid-stride loop over a grid of a few blocks for each multiprocessor)"
     else:
         remedy = "do more in one launch: fuse it with its neighbours, or batch several inputs"
-    rest = [ms for name, ms in predicted.parts.items() if name != "launch"]
-    yield Advice("launch", None, cause, remedy, predicted.ms / max(*rest, 0.25 * predicted.ms))
+    times = [ms for name, ms in predicted.parts.items() if name != "launch"]
+    yield Advice("launch", None, cause, remedy, predicted.ms / max(*times, 0.25 * predicted.ms))

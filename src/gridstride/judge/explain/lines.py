@@ -61,10 +61,10 @@ def lines(at: AtSize, source: str, filename: str) -> tuple[LineProfile, ...]:
     totals = {part: sum(weights.get(part, 0.0) for weights in busy) for part in weights}
     text = source.splitlines()
     result = []
-    for counters, mine in zip(at.counters.lines, busy, strict=True):
+    for counters, line_busy in zip(at.counters.lines, busy, strict=True):
         if counters not in own or counters.line is None or counters.line > len(text) or not counters.instructions:
             continue
-        shares = {part: w * mine.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
+        shares = {part: w * line_busy.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
         part = max(shares, key=lambda name: shares[name]) if any(shares.values()) else ""
         result.append(LineProfile(counters.line, text[counters.line - 1], sum(shares.values()), part, counters))
     return tuple(sorted(result, key=lambda line: line.number))

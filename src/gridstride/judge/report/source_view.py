@@ -67,8 +67,8 @@ def headline(title: str) -> str:
     """What a header's first line says after its name; empty where it says nothing but how to launch."""
     if _HEADER_LINE.match(title):
         return ""
-    name, _, rest = title.partition(":")
-    return rest.strip() or name
+    name, _, explanation = title.partition(":")
+    return explanation.strip() or name
 
 
 def prose(source: str) -> list[tuple[str, str]]:

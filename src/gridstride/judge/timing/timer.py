@@ -101,13 +101,13 @@ class Timer:
             self._rounds(own, turns)
             after = multiprocessor_mhz(self._device)
             warm = self._warm(own, turns[""]) if own.right else None
-        mine = turns.pop("")
-        times = mine.times
+        own_turns = turns.pop("")
+        times = own_turns.times
         quartiles = statistics.quantiles(times if len(times) > 1 else times * 2, n=4)  # one: it was wrong at once
         peers = {name: statistics.median(one.times) for name, one in turns.items()}
         mhz = (before, after) if before is not None and after is not None else None
         return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
-                      interval(times), disagreement(mine.laps), warm, mhz)  # fmt: skip
+                      interval(times), disagreement(own_turns.laps), warm, mhz)  # fmt: skip
 
     def _drawn(self, seed: int) -> TimedSet:
         case = Case(self._sizes, "normal", seed, hidden=True)
@@ -122,9 +122,9 @@ class Timer:
         return {**turns, "": self._turns(own.launch, own)}
 
     def _rounds(self, own: JudgedKernel, turns: Mapping[str, TimedTurns]) -> None:
-        mine = turns[""]
-        fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
-        unit = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
+        own_turns = turns[""]
+        fewest, most = self._planned(own_turns.launches * own_turns.times.pop(), slow=own_turns.slow)
+        unit = f"{own_turns.launches} launches" if own_turns.launches > 1 else "one launch"
         many = f"{fewest} to {most}" if fewest < most else most
         self._progress(f"timing, {many} rounds of {unit}")
         for one in turns.values():
@@ -132,13 +132,13 @@ class Timer:
         last = False
         while own.right and not last:
             for one in turns.values():
-                took = self._own_batch(one, own) if one is mine else self._batch(one, one.ahead)
+                took = self._own_batch(one, own) if one is own_turns else self._batch(one, one.ahead)
                 one.times.append(took / one.launches)
-            done = len(mine.times)
+            done = len(own_turns.times)
             last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
         if own.right:
             self._progress("checking what the timed launches left")
-            own.check(mine.last_sets(len(self._sets)), complete=True)
+            own.check(own_turns.last_sets(len(self._sets)), complete=True)
 
     def _turns(self, call: Call, own: JudgedKernel | None) -> TimedTurns:
         """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""

@@ -73,9 +73,9 @@ def deadlock(session: Session, tables: Tables) -> str:
     ctaid = session.launch[0]["fault_ctaid"]
     size = session.demand.cluster
     for worker, blocks in enumerate(session.blocks):
-        mine = np.flatnonzero((blocks["active"] != 0) & (blocks["ctaid"] == ctaid).all(axis=1))
-        if len(mine):
-            first = int(mine[0]) // size * size
+        slots = np.flatnonzero((blocks["active"] != 0) & (blocks["ctaid"] == ctaid).all(axis=1))
+        if len(slots):
+            first = int(slots[0]) // size * size
             lines = [_block(session, tables, worker, slot) for slot in range(first, first + size)]
             return f"no warp of the cluster can go on: {'; '.join(lines)}"
     return "no warp of the cluster can go on"

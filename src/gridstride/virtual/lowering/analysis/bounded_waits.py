@@ -28,7 +28,7 @@ def gives_up(graph: ControlFlowGraph, loop: Loop, live: Collection[str], spinner
     if not any(spins(ins, spinners) for ins in own):
         return False
     known = _known_in_next_round(graph, loop, inside)
-    theirs = _with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, known)
+    foreign = _with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, known)
     clocks = {r for ins in inside if _reads_clock(ins) for r in writes(ins)}
     counts = {
         register
@@ -36,7 +36,7 @@ def gives_up(graph: ControlFlowGraph, loop: Loop, live: Collection[str], spinner
         if _in_every_round(graph, loop, m)
         for ins in graph.blocks[m].instructions
         for register in writes(ins)
-        if register in live and register not in theirs
+        if register in live and register not in foreign
     }
     decided = _with_what_follows(counts | clocks, inside, {})
     return any(not decided.isdisjoint(reads(ins)) for ins in _exits(graph, loop))

@@ -82,11 +82,11 @@ def _shuffle(
     lane = vector_constant("i32", LANE)
     by, end = and_(by, 31), and_(clamp, 31)
     segment = and_(b.op("lshr", clamp, constant(clamp.type, 8)), 31)
-    rest = b.op("xor", segment, constant(segment.type, ALL))
+    lane_bits = b.op("xor", segment, constant(segment.type, ALL))
     low = b.op("and", lane, segment)
-    limit = b.op("or", low, b.op("and", end, rest))
+    limit = b.op("or", low, b.op("and", end, lane_bits))
     if mode == "idx":
-        j = b.op("or", low, b.op("and", by, rest))
+        j = b.op("or", low, b.op("and", by, lane_bits))
     else:
         j = b.op({"up": "sub", "down": "add", "bfly": "xor"}[mode], lane, by)
     inside = b.compare("sge" if mode == "up" else "sle", j, limit)
