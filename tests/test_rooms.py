@@ -276,7 +276,6 @@ LONG_SIGNATURES = {
     "serve/http/generation.py": 1,
     "serve/http/sampling.py": 1,
     "serve/process/build.py": 1,
-    "serve/runner/build.py": 1,
     "serve/runner/cuda/cuda_runner.py": 1,
     "serve/runner/torch/torch_runner.py": 1,
 }

@@ -62,7 +62,8 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
 def test_weights_of_8_bits_draw_nearly_what_all_bits_do(tmp_path: Path) -> None:
     folder = saved(tmp_path)
     full, small = (
-        build.runner(folder, device="cpu", memory=1 << 20, quantization=kind) for kind in (None, "int8")
+        build.runner(folder, build.RunnerOptions(device="cpu", memory=1 << 20, quantization=kind))
+        for kind in (None, "int8")
     )  # fmt: skip
     assert isinstance(full, TorchRunner)
     assert isinstance(small, TorchRunner)
@@ -93,7 +94,9 @@ def test_weights_of_8_bits_that_cannot_be_are_refused(
 ) -> None:
     folder = saved(tmp_path, family)
     with pytest.raises(ModelError, match=re.escape(message)):
-        build.runner(folder, memory=1 << 20, **({"device": "cpu", "quantization": "int8"} | options))
+        build.runner(
+            folder, build.RunnerOptions(memory=1 << 20, **({"device": "cpu", "quantization": "int8"} | options))
+        )
 
 
 def test_memory_for_less_than_a_block_is_refused() -> None:
@@ -102,7 +105,7 @@ def test_memory_for_less_than_a_block_is_refused() -> None:
 
 
 def test_a_runner_of_a_folder(tmp_path: Path) -> None:
-    made = build.runner(saved(tmp_path), device="cpu", memory=1 << 20, block_size=4)
+    made = build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4))
     assert (made.vocabulary, made.context, made.block_size) == (61, 64, 4)
     assert made.blocks == (1 << 20) // (4 * 2 * 2 * 2 * 8 * 4)
 
@@ -130,12 +133,12 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
 ) -> None:
     monkeypatch.setattr(build, "free", lambda device: 5 << 20)
     with pytest.raises(ModelError, match="a cache of 8 MiB does not fit: 5 MiB are free on cpu"):
-        build.runner(saved(tmp_path), device="cpu", memory=8 << 20)
+        build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=8 << 20))
 
 
 def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path) -> None:
     large, small = saved(tmp_path / "large"), saved(tmp_path / "small", num_hidden_layers=1)
-    made = build.runner(large, device="cpu", memory=1 << 20, block_size=4, draft=small)
+    made = build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4, draft=small))
     assert made.blocks == (1 << 20) // (4 * 3 * 2 * 2 * 8 * 4)  # three layers together
     draft = build.drafting(small, made)
     assert (draft.blocks, draft.block_size, draft.context) == (made.blocks, 4, 64)
@@ -154,14 +157,14 @@ def test_a_draft_that_cannot_guess_for_the_model_is_refused(
 ) -> None:
     large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", **small)
     with pytest.raises(ModelError, match=re.escape(message)):
-        build.runner(large, device="cpu", memory=1 << 20, draft=draft, **options)
+        build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, **options))
 
 
 def test_a_shorter_context_makes_a_draft_with_a_short_one_fit(tmp_path: Path) -> None:
     large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", max_position_embeddings=32)
-    assert build.runner(large, device="cpu", memory=1 << 20, draft=draft, longest=32).context == 32
+    assert build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, longest=32)).context == 32
 
 
 def test_a_draft_on_a_gpu_is_refused_as_untried(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="--draft-model is not tried on cuda yet: --device cpu, or --speculate ngram"):
-        build.runner(saved(tmp_path), device="cuda", draft=tmp_path)
+        build.runner(saved(tmp_path), build.RunnerOptions(device="cuda", draft=tmp_path))
