@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.compiler import compile_cuda
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures.figures import LAB, Bench, as_shown, observe_lab
+from gridstride.course.figures.figures import LAB, WorkedKernels, observe_lab
 from gridstride.course.figures.pictures import draw
 from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
@@ -24,7 +24,7 @@ from gridstride.judge.cases.case_list import public_cases
 from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
-from gridstride.judge.reference.prepared_cases import Prepared, prepare
+from gridstride.judge.reference.prepared_cases import PreparedCase, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
 from gridstride.programs.program_errors import MissingToolchain
@@ -77,12 +77,12 @@ def needs_compilers(lesson: Day, *figures: str) -> None:
 
 
 @functools.lru_cache(2)  # all days' would hold gigabytes, and tests come day by day (conftest.py)
-def bench(number: int) -> Bench:
-    return Bench(day(number))
+def bench(number: int) -> WorkedKernels:
+    return WorkedKernels(day(number))
 
 
 @functools.lru_cache(2)
-def cases(problem: str) -> tuple[Prepared, ...]:
+def cases(problem: str) -> tuple[PreparedCase, ...]:
     return prepare(find(problem).problem, public_cases(find(problem).problem))
 
 
@@ -203,6 +203,12 @@ def test_a_wrong_table_gets_its_finding(lesson: Day, path: object) -> None:
 
 
 # -- lessons -----------------------------------------------------------------------------------------------------------
+def as_shown(value: float, like: str) -> str:
+    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
+    digits = len(like.partition(".")[2])
+    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
+
+
 @compiling
 @pytest.mark.parametrize(("lesson", "figure"), FIGURES, ids=name)
 def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:

@@ -14,7 +14,7 @@ from gridstride.judge.cases.coverage import classes, coverage
 from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.sizes import areas, launch_tiles, many_blocks, quotients, rounded_down, size_classes
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.problem import Problem
 
@@ -63,14 +63,14 @@ def test_no_class_is_asked_for_that_no_size_belongs_to() -> None:
     ],
 )
 def test_a_launch_tells_its_tile(doubling: Problem, grid: str, tiles: dict[str, int]) -> None:
-    assert launch_tiles(doubling, Launch((grid,), ("32",))) == tiles
+    assert launch_tiles(doubling, SymbolicLaunch((grid,), ("32",))) == tiles
 
 
 @pytest.mark.parametrize(("threads", "many"), [(16, {"n": 16}), (64, {})])
 def test_a_launch_of_small_blocks_has_more_of_them_than_an_unsigned_short_counts(
     doubling: Problem, threads: int, many: dict[str, int]
 ) -> None:
-    launch, far = Launch((f"ceil(n/{threads})",), (str(threads),)), replace(doubling, widest={"n": 1 << 21})
+    launch, far = SymbolicLaunch((f"ceil(n/{threads})",), (str(threads),)), replace(doubling, widest={"n": 1 << 21})
     assert many_blocks(far, launch) == many
     sizes = [case.sizes["n"] for case in kernel_cases(far, launch, KernelText(), seed=1)]
     assert any(size > 65_536 * threads for size in sizes) is bool(many)

@@ -9,13 +9,13 @@ import pytest
 from gridstride.judge.cases.product_cases import product_cases
 from gridstride.judge.cases.size_products import SizeProduct
 from gridstride.judge.find import find
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 
 SHARE = ("p0", "g0", "mul.s64")
 
 
 def sizes(problem: str, grid: str, *most: str | int) -> list[dict[str, int]]:
-    launch, products = Launch((grid,), ("256",)), [SizeProduct(1, most)] if most else []
+    launch, products = SymbolicLaunch((grid,), ("256",)), [SizeProduct(1, most)] if most else []
     return [dict(case.sizes) for case in product_cases(find(problem).problem, launch, products, random.Random(1))]
 
 

@@ -19,7 +19,7 @@ from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.size_conditions import SizeCondition, changes, size_conditions
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.find import find
-from gridstride.judge.header import Launch, parse_kernel
+from gridstride.judge.header import SymbolicLaunch, parse_kernel
 from gridstride.judge.problem import Problem
 from gridstride.judge.sandbox.checked_words import MalformedError
 from gridstride.judge.sandbox.records import facts_of, facts_words
@@ -196,7 +196,7 @@ def test_a_kernel_that_was_not_run_there_lacks_it() -> None:
     assert {each.group for each in missing} == {"branch"}
 
 
-def combined() -> tuple[Problem, Launch, tuple[SizeCondition, ...]]:
+def combined() -> tuple[Problem, SymbolicLaunch, tuple[SizeCondition, ...]]:
     launch = parse_kernel("// grid: ceil(N/32) ceil(M/8)\n// block: 32 8\n__global__ void transpose() {}").launch
     assert launch is not None
     return find("transpose").problem, launch, tuple(read("k % 16 == 0 && n > 40 && n % 3 == 0", "int i, int n, int k"))

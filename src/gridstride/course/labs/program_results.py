@@ -13,7 +13,7 @@ from gridstride.programs.calls.copy_log import Copied, read_copy_log
 
 if TYPE_CHECKING:
     from gridstride.judge.problem import Array, Parameter, Problem
-    from gridstride.judge.reference.prepared_cases import Prepared
+    from gridstride.judge.reference.prepared_cases import PreparedCase
     from gridstride.programs.process.confined import Outcome
 
 COPY_LOG = "copies.log"
@@ -28,7 +28,7 @@ class Results:
     """The files of one run. `may_be_right`: as a lab's run has it."""
 
     problem: Problem
-    prepared: Prepared
+    prepared: PreparedCase
     folder: Path
     may_be_right: float
 

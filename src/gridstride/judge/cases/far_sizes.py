@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
@@ -39,7 +39,7 @@ def far_constants(ptx: str) -> tuple[int, ...]:
     return tuple(sorted(n for n in constants | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
 
 
-def far_sizes(problem: Problem, launch: Launch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
+def far_sizes(problem: Problem, launch: SymbolicLaunch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
     """Sizes that go far alone, each with what it must pass: constants, and where the grid stops to grow."""
     for name, most in problem.widest.items():
         timed = problem.timed[name]
@@ -56,14 +56,16 @@ def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
     return size + draw.randint(1, _MARGIN)
 
 
-def far_cases(problem: Problem, launch: Launch, constants: Iterable[int], draw: random.Random) -> Iterator[Case]:
+def far_cases(
+    problem: Problem, launch: SymbolicLaunch, constants: Iterable[int], draw: random.Random
+) -> Iterator[Case]:
     """One case past each of them."""
     for name, end in far_sizes(problem, launch, constants):
         sizes = {**dict.fromkeys(problem.largest, 1), name: _past(problem, name, end, draw)}
         yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, once=True)
 
 
-def _ends_of_growth(problem: Problem, launch: Launch, name: str) -> Iterator[int]:
+def _ends_of_growth(problem: Problem, launch: SymbolicLaunch, name: str) -> Iterator[int]:
     """The size from which on the grid is that of the timed size, with an eighth of its elements behind it; a far size
     for a large grid of a fixed number; and the first with more blocks than a block has threads, which may join them.
     """

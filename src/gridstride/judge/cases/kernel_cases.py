@@ -28,7 +28,7 @@ from gridstride.judge.cases.sizes import (
     persistent,
     whole_tiles,
 )
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Order, Problem
 
 _IN_STEP = 1024
@@ -48,7 +48,7 @@ class KernelText:
 
 
 def kernel_cases(
-    problem: Problem, launch: Launch, text: KernelText, *, seed: int
+    problem: Problem, launch: SymbolicLaunch, text: KernelText, *, seed: int
 ) -> tuple[Case, ...]:  # fmt: skip
     """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, at
     both sides of what the kernel's text decides by, and where its products wrap; of one that keeps variables from
@@ -86,7 +86,7 @@ def kernel_cases(
     return (*ordered(cases), *(_left_over(draw, problem, launch) if text.keeps else ()))
 
 
-def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[dict[str, int]]:
+def _whole_tiles(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[dict[str, int]]:
     """Sizes without a tail anywhere, where a kernel may leave its guards out; the same with each that may be 0 as 0."""
     steps = whole_tiles(problem, launch)
     sizes = {n: step * draw.randint(1, max(1, min(2, problem.largest[n] // step))) for n, step in steps.items()}
@@ -94,7 +94,7 @@ def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Itera
         yield strided(draw, problem, {name: 0 if name == empty else size for name, size in sizes.items()})
 
 
-def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[Case]:
+def _left_over(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[Case]:
     """A large size, one or three small ones, and the large one in another order at once. What the first launch left for
     blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two. And many
     blocks in step: who looks at what those before have left finds dozens that are no further than itself.

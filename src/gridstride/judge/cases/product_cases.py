@@ -8,7 +8,7 @@ from math import prod
 
 from gridstride.judge.cases.far_sizes import MOST_ELEMENTS
 from gridstride.judge.cases.size_products import HELD, SizeProduct
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Case, Parameter, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate
 
@@ -21,7 +21,7 @@ _FEW = 16  # elements that are read for each that is written: one that is left o
 
 
 def product_cases(
-    problem: Problem, launch: Launch, products: Iterable[SizeProduct], draw: random.Random
+    problem: Problem, launch: SymbolicLaunch, products: Iterable[SizeProduct], draw: random.Random
 ) -> Iterator[Case]:
     """One case, if any of the products wraps at its sizes: at the smallest ones where it surely does, or, if few
     elements are written, where little is left of what is read; else at the largest.
@@ -50,7 +50,7 @@ def _halved(problem: Problem) -> Iterator[dict[str, int]]:
 
 
 def _largest_product(
-    problem: Problem, launch: Launch, products: Iterable[SizeProduct], sizes: Mapping[str, int]
+    problem: Problem, launch: SymbolicLaunch, products: Iterable[SizeProduct], sizes: Mapping[str, int]
 ) -> int:  # fmt: skip
     try:
         shape = launch.shape({**sizes, MULTIPROCESSORS: _SMS})

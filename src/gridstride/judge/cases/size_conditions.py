@@ -171,12 +171,12 @@ def register_values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, 
     values: dict[str, tuple[Token, ...]] = {}
     known: set[str] = set()
     for opcode, operands in lines:
-        target, _, rest = operands.partition(", ")
+        target, _, sources = operands.partition(", ")
         if target in known:
             values.pop(target, None)
             continue
         known.add(target)
-        if tokens := _made(opcode.split("."), rest, values):
+        if tokens := _made(opcode.split("."), sources, values):
             values[target] = tokens
     return values
 

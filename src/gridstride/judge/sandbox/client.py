@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.compiler.cuda.cuda_compilers import VARIABLE
 from gridstride.judge.sandbox import scratch
-from gridstride.judge.sandbox.limits import Limits, cramped, seconds_without_processor, use_of
-from gridstride.judge.sandbox.printed import Printed
+from gridstride.judge.sandbox.limits import WorkerLimits, cramped, seconds_without_processor, use_of
+from gridstride.judge.sandbox.printed import WorkerOutput
 from gridstride.judge.sandbox.visible import environment, folders
-from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
+from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage, packed
 from gridstride.plain import plain
 
 _POLL = 0.03  # seconds between two looks at what the worker uses
@@ -57,7 +57,12 @@ class Worker(ClosedAtEnd):
     """
 
     def __init__(
-        self, limits: Limits, *, module: str = "gridstride.judge.sandbox.worker", cache: bool = True, **options: Any
+        self,
+        limits: WorkerLimits,
+        *,
+        module: str = "gridstride.judge.sandbox.worker",
+        cache: bool = True,
+        **options: Any,
     ) -> None:
         self.limits = limits
         self.locked: dict[str, Any] = {}
@@ -95,7 +100,7 @@ class Worker(ClosedAtEnd):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin.fileno(), take
-        self._printed = Printed(self._process.stdout.fileno(), limits.printed)
+        self._printed = WorkerOutput(self._process.stdout.fileno(), limits.printed)
         for descriptor in (self._requests, self._replies):
             os.set_blocking(descriptor, False)
         self._closed = False
@@ -124,7 +129,7 @@ class Worker(ClosedAtEnd):
         limit = cramped(self.limits)
         return f"{reason}. Too few addresses? {limit[0].upper()}{limit[1:]}" if limit else reason
 
-    def ask(self, message: Message, *, seconds: float, doing: str, bounds: Bounds | None = None) -> Message:
+    def ask(self, message: WireMessage, *, seconds: float, doing: str, bounds: Bounds | None = None) -> WireMessage:
         """The reply; StoppedError with the reason where none came in time and within the limits and bounds, CannotJudge
         where a limit of the user's is in the way.
         """
@@ -175,9 +180,9 @@ class Worker(ClosedAtEnd):
             except BrokenPipeError:
                 self._ended(doing)
 
-    def _received(self, seconds: float, doing: str, bounds: Bounds) -> Message:
+    def _received(self, seconds: float, doing: str, bounds: Bounds) -> WireMessage:
         deadline = time.monotonic() + seconds
-        reader = Reader(bounds)
+        reader = MessageReader(bounds)
         while True:
             self._watch(deadline, seconds, doing)
             self._printed.take()

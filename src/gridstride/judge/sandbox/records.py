@@ -21,8 +21,8 @@ from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
-from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
-from gridstride.judge.header import Launch
+from gridstride.judge.execution.lane_timeline import MOST_STEPS, Stretch, TimelineStep
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
 from gridstride.judge.verdict import Finding
@@ -129,15 +129,15 @@ def signature_of(words: list[Any]) -> Signature:
     return Signature(tuple(Parameter(name, dtype, tuple(shape), role) for name, dtype, shape, role in words))
 
 
-def launch_words(launch: Launch) -> list[Any]:
+def launch_words(launch: SymbolicLaunch) -> list[Any]:
     """The launch, in expressions."""
     return [list(launch.grid), list(launch.block), launch.shared, launch.cooperative]
 
 
-def launch_of(words: list[Any]) -> Launch:
+def launch_of(words: list[Any]) -> SymbolicLaunch:
     """The launch, in expressions."""
     grid, block, shared, cooperative = words
-    return Launch(tuple(grid), tuple(block), shared, cooperative)
+    return SymbolicLaunch(tuple(grid), tuple(block), shared, cooperative)
 
 
 def path_words(path: KernelPath) -> dict[str, Any]:
@@ -245,22 +245,22 @@ def _access(words: Mapping[str, Any]) -> WarpAccess:
     return WarpAccess(line, words["space"], size, bool(words["writes"]), named(words["array"], 200), addresses)
 
 
-def step_words(step: Step) -> dict[str, Any]:
+def step_words(step: TimelineStep) -> dict[str, Any]:
     """A stretch of a warp's way."""
     return asdict(step)
 
 
 @strict
-def steps_of(words: Any) -> tuple[Step, ...]:
+def steps_of(words: Any) -> tuple[TimelineStep, ...]:
     """A warp's way."""
     return tuple(_step(word) for word in words[:MOST_STEPS])
 
 
-def _step(words: Mapping[str, Any]) -> Step:
+def _step(words: Mapping[str, Any]) -> TimelineStep:
     stretch = words["stretch"]
     lines = tuple(whole(line, 0, MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
     ptx_line, instructions = (whole(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
-    return Step(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
+    return TimelineStep(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
 
 
 def _dim3(words: Any) -> tuple[int, int, int]:

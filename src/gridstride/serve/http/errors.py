@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
 from gridstride.serve.http.requests.strict import FORM
-from gridstride.serve.process.client import Lost, Refused, Unavailable
+from gridstride.serve.process.client import Lost, RequestRefused, Unavailable
 
 log = logging.getLogger("gridstride.serve")
 _SHOWN = 80  # characters of a wrong value that a message quotes
@@ -59,7 +59,7 @@ def as_api_error(error: Exception) -> ApiError | None:
         return ApiError(str(error), status=503, code="unavailable", headers=headers)
     if isinstance(error, Lost):
         return ApiError(f"{error}; send it again.".capitalize(), status=500, code="engine_lost")
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return ApiError(str(error))
     if isinstance(error, ValidationError):
         return from_validation(error.errors())
@@ -96,7 +96,7 @@ def from_validation(errors: Sequence[ErrorDetails]) -> ApiError:
 
 def install(app: FastAPI) -> None:
     """Have every exception answered in this shape."""
-    for kind in (ApiError, Unavailable, Lost, Refused, ValidationError):
+    for kind in (ApiError, Unavailable, Lost, RequestRefused, ValidationError):
         app.add_exception_handler(kind, _expected)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ClientGone, _gone)

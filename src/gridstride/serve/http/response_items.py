@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Said, Thought
+from gridstride.serve.answers.reader import ArgumentsDelta, CallBegun, Event, Said, Thought
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
 Item = dict[str, Any]
@@ -31,7 +31,7 @@ class Items:
                     yield from self.close("completed")
                     call = {"type": "function_call", "call_id": id, "name": name, "arguments": ""}
                     yield from self._begin("fc", call)
-                case Arguments(_, text):
+                case ArgumentsDelta(_, text):
                     assert self._open is not None
                     self._open["arguments"] += text
                     yield self._about("response.function_call_arguments.delta", delta=text)

@@ -37,7 +37,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class StartFailed:
     """The engine could not be made; `expected` where the message is for the user and no traceback belongs to it."""
 
     message: str
@@ -66,4 +66,4 @@ class Quit:
 
 
 ToEngine: TypeAlias = Build | Submit | Abort | Quit
-FromEngine: TypeAlias = Ready | Failed | Accepted | Rejected | Update | Stats
+FromEngine: TypeAlias = Ready | StartFailed | Accepted | Rejected | Update | Stats

@@ -22,7 +22,7 @@ _VALUES = [attrgetter(*names) for names in _NAMES]
 _TAGS = {kind: tag for tag, kind in enumerate(_PLAIN)}
 
 
-class WireError(Exception):
+class FrameError(Exception):
     """The other side sent what no message is."""
 
 
@@ -30,7 +30,7 @@ def packed(messages: Iterable[Any]) -> bytes:
     """One frame, its header included."""
     body = pickle.dumps([_plain(message) for message in messages], protocol=5)
     if len(body) > MOST:
-        raise WireError(f"a frame of {len(body)} bytes: at most {MOST} can be sent")
+        raise FrameError(f"a frame of {len(body)} bytes: at most {MOST} can be sent")
     return HEADER.pack(len(body)) + body
 
 
@@ -38,7 +38,7 @@ def length(header: bytes) -> int:
     """Bytes that follow a header."""
     (count,) = HEADER.unpack(header)
     if count > MOST:
-        raise WireError(f"a frame of {count} bytes was announced: at most {MOST} are taken")
+        raise FrameError(f"a frame of {count} bytes was announced: at most {MOST} are taken")
     return int(count)
 
 
@@ -47,7 +47,7 @@ def unpacked(body: bytes) -> list[Any]:
     try:
         return [_object(message) for message in pickle.loads(body)]
     except Exception as error:
-        raise WireError(f"a frame that is none: {error}") from error
+        raise FrameError(f"a frame that is none: {error}") from error
 
 
 def _plain(message: Any) -> Any:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from gridstride.serve.client.output import Piece
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs
 from gridstride.serve.http.disconnect import unless_gone
 from gridstride.serve.http.errors import ApiError
@@ -117,7 +117,7 @@ class _Answer:
         }
 
     async def whole(self, generation: Generation) -> dict[str, Any]:
-        full = [Piece("")] * (len(self._body.prompt) * self._each)
+        full = [TextDelta("")] * (len(self._body.prompt) * self._each)
         async for pieces in generation.pieces():
             for index, piece in pieces.items():
                 full[index] = joined(full[index], piece)
@@ -135,7 +135,7 @@ class _Answer:
         lengths = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
         waiting = set(range(len(lengths))) if self._body.echo else set()
         if waiting and not self._read:
-            yield [self._frame([self._choice(i, Piece(""), 0, generation)]) for i in sorted(waiting)]
+            yield [self._frame([self._choice(i, TextDelta(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
         async for pieces in generation.pieces():
             chunks = []
@@ -149,12 +149,12 @@ class _Answer:
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
 
-    def _best(self, pieces: list[Piece]) -> list[Piece]:
+    def _best(self, pieces: list[TextDelta]) -> list[TextDelta]:
         if len(pieces) == self._n:
             return pieces
         return sorted(pieces, key=lambda piece: logprobs.mean(piece.logprobs), reverse=True)[: self._n]
 
-    def _choice(self, index: int, piece: Piece, offset: int, echoed: Generation | None) -> dict[str, Any]:
+    def _choice(self, index: int, piece: TextDelta, offset: int, echoed: Generation | None) -> dict[str, Any]:
         """With `echoed` the prompt comes first, and what that generation knows of its tokens."""
         echo = "" if echoed is None else self._prompts.texts[index // self._n]
         prefix = logprobs.Prefix()
