@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
 from gridstride.course.labs import table_lab
 from gridstride.course.labs.bounds import exceeded
-from gridstride.course.labs.lab_judge import judge_of
-from gridstride.course.labs.lab_verdict import LabFinding
+from gridstride.course.labs.lab_judge import Judge, judge_of
+from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.quiz import mark
 from gridstride.course.lesson import LETTERS, Day, ProgramRun
 from gridstride.judge.cases.case_list import public_cases
@@ -43,6 +45,7 @@ WORKED_PROGRAMS = [
     if "int main(" in path.read_text()
 ]  # fmt: skip
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
+Judged = Callable[[Day, Path], LabVerdict]
 LONG = ("day040",)
 """Days whose figures come from programs that run for a minute."""
 FIGURES = [
@@ -58,9 +61,24 @@ compiling = pytest.mark.timeout(600)  # the first program has zig build its C++ 
 every = pytest.mark.parametrize("lesson", DAYS, ids=name)
 
 
-def drawn(file: Path) -> random.Random:
-    """A file's sizes and data, the same each time: `bench/lab_draws.py` says what holds whatever is drawn."""
-    return random.Random(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
+@pytest.fixture(scope="module")
+def judged() -> Iterator[Judged]:
+    """Judges a program; its sizes and data are the same each time: `bench/lab_draws.py` says what holds whatever is
+    drawn. A day's programs come into one room, as a learner's attempts do: a new one takes as long as a verdict.
+    """
+    draw = random.Random()
+    with contextlib.ExitStack() as room:
+        judges: dict[int, Judge] = {}
+
+        def judge(lesson: Day, file: Path) -> LabVerdict:
+            if lesson.number not in judges:
+                room.close()
+                judges.clear()
+                judges[lesson.number] = room.enter_context(judge_of(lesson, draw=draw))
+            draw.seed(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
+            return judges[lesson.number](file)
+
+        yield judge
 
 
 def needs_compilers(lesson: Day, *figures: str) -> None:
@@ -148,10 +166,9 @@ def test_a_wrong_attempt_says_why_it_looks_right(lesson: Day, path: object) -> N
 
 @compiling
 @pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
-def test_a_programs_solution_passes(lesson: Day) -> None:
+def test_a_programs_solution_passes(lesson: Day, judged: Judged) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(lesson.solution)) as judge:
-        verdict = judge(lesson.solution)
+    verdict = judged(lesson, lesson.solution)
     assert verdict.findings == ()
     assert verdict.cases == len(lesson.lab.runs)
     assert set(verdict.measured) == set(lesson.lab.measures)
@@ -159,31 +176,28 @@ def test_a_programs_solution_passes(lesson: Day) -> None:
 
 @compiling
 @pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
-def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
+def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day, judged: Judged) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(lesson.starter)) as judge:
-        (finding,) = judge(lesson.starter).findings
+    (finding,) = judged(lesson, lesson.starter).findings
     assert finding.kind in ("wrong_lines", "wrong_result", "no_result")
 
 
 @compiling
 @pytest.mark.parametrize(("lesson", "path"), WRONG_PROGRAMS, ids=name)
-def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path) -> None:
+def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path, judged: Judged) -> None:
     needs_compilers(lesson)
     expect = read_kernel(path).expect
     assert expect is not None
-    with judge_of(lesson, draw=drawn(path)) as judge:
-        found = judge(path).findings
+    found = judged(lesson, path).findings
     assert (expect.kind, expect.pattern or found[0].where) == (found[0].kind, found[0].where), found
     assert found[0].line is None or found[0].line in expect.lines
 
 
 @compiling
 @pytest.mark.parametrize(("lesson", "path"), WORKED_PROGRAMS, ids=name)
-def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
+def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path, judged: Judged) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(path)) as judge:
-        assert judge(path).passed == (path.name in lesson.lab.passes)
+    assert judged(lesson, path).passed == (path.name in lesson.lab.passes)
 
 
 @pytest.mark.parametrize("lesson", WRITING, ids=name)

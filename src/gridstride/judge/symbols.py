@@ -6,6 +6,7 @@ A kernel file is anybody's, so its expressions are read as a small language of w
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -49,6 +50,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)) - called
 
 
+@functools.lru_cache(1024)  # a verdict evaluates the same few a thousand times
 def _parse(text: str) -> ast.expr:
     if len(text) > _LONGEST:
         raise ExpressionError(f"an expression of {len(text)} characters is too long (at most {_LONGEST})")
