@@ -183,6 +183,7 @@ def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day, 
 
 
 @compiling
+@pytest.mark.first_of("lesson")
 @pytest.mark.parametrize(("lesson", "path"), WRONG_PROGRAMS, ids=name)
 def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path, judged: Judged) -> None:
     needs_compilers(lesson)
@@ -194,6 +195,7 @@ def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path, judged: Judge
 
 
 @compiling
+@pytest.mark.first_of("lesson")
 @pytest.mark.parametrize(("lesson", "path"), WORKED_PROGRAMS, ids=name)
 def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path, judged: Judged) -> None:
     needs_compilers(lesson)

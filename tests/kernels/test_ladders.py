@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,42 +23,31 @@ from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
-    ("convolution_half", "05_tensor_maps"),
-    ("convolution_half", "06_cluster"),
     ("convolution_half", "07_shared_rows"),
     ("matmul_fp8", "05_async_store"),
     ("matmul_tf32", "04_async_store"),
-    ("sample", "01_thread_per_row"),
-    ("sample", "02_block_per_row"),
-    ("sample", "03_eight_ways"),
-    ("paged_attention", "01_thread_per_head"),
-    ("prompt_attention", "01_thread_per_query"),
-    ("prompt_attention", "03_ping_pong"),
-    ("radix_sort", "01_bit_by_bit"),
-    ("radix_sort", "05_large_tiles"),
     ("radix_sort", "06_predicates"),
-    ("layer_norm_backward", "03_bulk_ring"),
-    ("rms_norm_backward", "03_registers"),
-    ("rms_norm_backward", "04_prefetch"),
-    ("rms_norm_backward", "05_bulk_ring"),
-    ("rotary_cache", "01_thread_per_head"),
-    ("rotary_cache", "02_block_per_head"),
-    ("rotary_cache", "03_warp_per_head"),
-    ("skinny_gemm", "08_push"),
     *(
         (name, file.name)
         for name in ("attention", "attention_backward", "prompt_attention")
         for file in find(name).rungs()
     ),
 }
-RUNGS = [
-    pytest.param(folder, file, marks=[pytest.mark.slow] * ((folder.problem.name, file.name) in LONG))
-    for folder in FOLDERS
-    for file in folder.rungs()
-]
-LONG_TWINS = {("matmul", "triton_tile.py")}
+
+
+def rungs(folder: Folder) -> Iterator[object]:
+    """Parameters of a test: the first and the last rung of a ladder as they are, those between and long ones slow."""
+    files = folder.rungs()
+    for file in files:
+        quick = file in (files[0], files[-1]) and (folder.problem.name, file.name) not in LONG
+        yield pytest.param(folder, file, marks=() if quick else pytest.mark.slow)
+
+
+RUNGS = [each for folder in FOLDERS for each in rungs(folder)]
+QUICK_TWINS = {("vector_add", "triton_blocks.py"), ("reduction", "numba_shared.py")}
+"""One of each language."""
 TWINS = [
-    pytest.param(path, marks=[pytest.mark.slow] * ((folder.problem.name, path.name) in LONG_TWINS))
+    pytest.param(path, marks=[pytest.mark.slow] * ((folder.problem.name, path.name) not in QUICK_TWINS))
     for folder in FOLDERS
     for path in sorted((folder.path / "twins").glob("*.py"))
 ]
@@ -106,6 +96,7 @@ def test_every_twin_in_another_language_is_right_and_safe(path: Path, monkeypatc
     assert check(path, find(path.parents[1].name), device=VirtualGPU("h200", time_limit=LIMIT), seed=5).findings == ()
 
 
+@pytest.mark.first_of("folder")
 @pytest.mark.parametrize(("folder", "file"), WRONG, ids=name)
 def test_every_wrong_kernel_is_rejected_for_its_fault(folder: Folder, file: KernelFile, impatient: VirtualGPU) -> None:
     prepared = prepare(folder.problem, public_cases(folder.problem))
