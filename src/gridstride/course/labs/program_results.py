@@ -136,7 +136,6 @@ class Results:
         return np.asarray(array)
 
     def _afterwards(self, copied: Copied) -> Iterator[LabFinding]:
-        import numpy as np
 
         for p, got, computed in self._computed():
             kind = f"u{got.dtype.itemsize}"
