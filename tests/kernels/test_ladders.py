@@ -23,7 +23,11 @@ from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
 LONG = {
+    ("convolution", "06_overlapping_loads"),
+    ("convolution_half", "01_direct"),
     ("convolution_half", "07_shared_rows"),
+    ("layer_norm_backward", "03_bulk_ring"),
+    ("matmul", "08_double_buffer"),
     ("matmul_fp8", "05_async_store"),
     ("matmul_tf32", "04_async_store"),
     ("radix_sort", "06_predicates"),
