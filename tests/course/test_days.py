@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
 from gridstride.course.labs import table_lab
 from gridstride.course.labs.bounds import exceeded
-from gridstride.course.labs.lab_judge import Judge, judge_of
+from gridstride.course.labs.lab_judge import judge_of
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.quiz import mark
 from gridstride.course.lesson import LETTERS, Day, ProgramRun
@@ -46,7 +45,6 @@ WORKED_PROGRAMS = [
     if "int main(" in path.read_text()
 ]  # fmt: skip
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
-Judged = Callable[[Day, Path], LabVerdict]
 LONG = ("day040",)
 """Days whose figures come from programs that run for a minute."""
 FIGURES = [(each, name) for each in DAYS for name in each.figures]
@@ -71,24 +69,13 @@ compiling = pytest.mark.timeout(600)  # the first program has zig build its C++ 
 every = pytest.mark.parametrize("lesson", DAYS, ids=name)
 
 
-@pytest.fixture(scope="module")
-def judged() -> Iterator[Judged]:
-    """Judges a program; its sizes and data are the same each time: `bench/lab_draws.py` says what holds whatever is
-    drawn. A day's programs come into one room, as a learner's attempts do: a new one takes as long as a verdict.
+def judged(lesson: Day, file: Path) -> LabVerdict:
+    """The verdict on a program, its sizes and data the same each time: `bench/lab_draws.py` says what holds whatever is
+    drawn. A day's programs could share a room, as attempts do; but then their time would count as the next day's.
     """
-    draw = random.Random()
-    with contextlib.ExitStack() as room:
-        judges: dict[int, Judge] = {}
-
-        def judge(lesson: Day, file: Path) -> LabVerdict:
-            if lesson.number not in judges:
-                room.close()
-                judges.clear()
-                judges[lesson.number] = room.enter_context(judge_of(lesson, draw=draw))
-            draw.seed(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
-            return judges[lesson.number](file)
-
-        yield judge
+    draw = random.Random(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
+    with judge_of(lesson, draw=draw) as judge:
+        return judge(file)
 
 
 def needs_compilers(lesson: Day, *figures: str) -> None:
@@ -176,7 +163,7 @@ def test_a_wrong_attempt_says_why_it_looks_right(lesson: Day, path: object) -> N
 
 @compiling
 @run("lesson", PROGRAMS)
-def test_a_programs_solution_passes(lesson: Day, judged: Judged) -> None:
+def test_a_programs_solution_passes(lesson: Day) -> None:
     needs_compilers(lesson)
     verdict = judged(lesson, lesson.solution)
     assert verdict.findings == ()
@@ -186,7 +173,7 @@ def test_a_programs_solution_passes(lesson: Day, judged: Judged) -> None:
 
 @compiling
 @run("lesson", PROGRAMS)
-def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day, judged: Judged) -> None:
+def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
     needs_compilers(lesson)
     (finding,) = judged(lesson, lesson.starter).findings
     assert finding.kind in ("wrong_lines", "wrong_result", "no_result")
@@ -195,7 +182,7 @@ def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day, 
 @compiling
 @pytest.mark.first_of("lesson")
 @run(("lesson", "path"), WRONG_PROGRAMS)
-def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path, judged: Judged) -> None:
+def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path) -> None:
     needs_compilers(lesson)
     expect = read_kernel(path).expect
     assert expect is not None
@@ -207,7 +194,7 @@ def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path, judged: Judge
 @compiling
 @pytest.mark.first_of("lesson")
 @run(("lesson", "path"), WORKED_PROGRAMS)
-def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path, judged: Judged) -> None:
+def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
     needs_compilers(lesson)
     assert judged(lesson, path).passed == (path.name in lesson.lab.passes)
 

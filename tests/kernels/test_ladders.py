@@ -35,6 +35,10 @@ LONG = {
     ("paged_attention", "01_thread_per_head"),
     ("radix_sort", "01_bit_by_bit"),
     ("radix_sort", "06_predicates"),
+    ("rms_norm_backward", "05_bulk_ring"),
+    ("rotary_cache", "01_thread_per_head"),
+    ("sample", "03_eight_ways"),
+    ("skinny_gemm", "08_push"),
     *(
         (name, file.name)
         for name in ("attention", "attention_backward", "prompt_attention")
