@@ -372,6 +372,7 @@ def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memo
     assert not any(rung["bank_conflicts"] for rung in rungs.values())
 
 
+@pytest.mark.slow
 def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
     rungs = counts("matmul_half")
     assert rungs["03_wmma"]["instructions"] < rungs["02_shared_tile"]["instructions"] / 15
