@@ -114,8 +114,7 @@ class Runnable:
         with use(self.device):
             kernel = self.kernel.bound().kernel
         written = kernel.module.written(MOST_WATCHED) if isinstance(kernel, VirtualKernel) else {}
-        uses = (VariableUse(source_name(name), *use) for name, use in written.items())
-        return tuple(use for use in uses if use.written)
+        return tuple(VariableUse(source_name(name), *use) for name, use in written.items() if use[1])
 
     def run(self, case: Case, arguments: Sequence[Any], order: Order | None = None) -> None:
         """Launch once, the blocks in turn or in another order, and wait; a grid of 0 is not launched."""

@@ -78,7 +78,8 @@ class VirtualModule:
         launch wrote none.
         """
         own = {n: (at, size) for n, (at, size) in self._addresses.items() if n not in self._shared and size <= most}
-        return {name: (size, self.device.shadow.end_of_writes(address, size)) for name, (address, size) in own.items()}
+        ends = self.device.shadow.ends_of_writes(tuple(own.values()))
+        return {name: (size, end) for (name, (_, size)), end in zip(own.items(), ends, strict=True)}
 
     @functools.cached_property
     def launch_queue(self) -> LaunchQueue:

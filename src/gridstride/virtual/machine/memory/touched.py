@@ -134,10 +134,15 @@ class Touched:
         pages, total = map_.pages(-(-self._arena.extent() // SECTOR)), 0
         if len(pages):
             self.bytes += len(pages) * PAGE * SECTOR
-            for allocation in self._arena.table():
-                start, size = int(allocation["start"]), int(allocation["size"])
-                if size:
-                    first, last = start // SECTOR - self._low, (start + size - 1) // SECTOR - self._low
-                    total += min(round(map_.count(first, last, pages) * scale), last - first + 1) * SECTOR
+            for first, last in self._on(pages):
+                total += min(round(map_.count(first, last, pages) * scale), last - first + 1) * SECTOR
             map_.clear(pages)
         return total
+
+    def _on(self, pages: np.ndarray[Any, Any]) -> Iterator[tuple[int, int]]:
+        """First and last sector of each allocation that lies on these pages: modules have thousands of variables."""
+        table = self._arena.table()
+        start, size = (table[name][table["size"] > 0].astype(np.int64) for name in ("start", "size"))
+        first, last = start // SECTOR - self._low, (start + size - 1) // SECTOR - self._low
+        on = np.searchsorted(pages, first >> PAGE_SHIFT) < np.searchsorted(pages, (last >> PAGE_SHIFT) + 1)
+        return zip(first[on].tolist(), last[on].tolist(), strict=True)
