@@ -45,3 +45,24 @@ def test_an_empty_batch_gives_an_empty_result() -> None:
     y = b("Softmax", b("Relu", b("Gemm", "x", normal(8, 4), normal(4))))
     made = graph(b, (y, FLOAT, 2))
     assert Engine(made).run({"x": normal(0, 8)}).outputs[y].shape == (0, 4)
+
+
+def test_an_input_with_a_value_in_the_file() -> None:
+    b = Builder(20, x=(FLOAT, ["n", 8]), w0=(FLOAT, [8]))
+    made = graph(b, (b("Add", "x", normal(8)), FLOAT, 2))
+    with pytest.raises(OnnxError, match="input 'w0' has a value in the file, which is used"):
+        Engine(made).run({"x": normal(2, 8), "w0": normal(8)})
+
+
+def test_values_that_a_node_cannot_be_computed_of() -> None:
+    b = Builder(20, x=(FLOAT, ["n"]), sizes=(onnx.TensorProto.INT64, [2]), step=(onnx.TensorProto.INT64, [1]))
+    first, _ = b("Split", "x", "sizes", outputs=2)
+    made = graph(b, (b("Slice", first, np.array([0]), np.array([9]), np.array([0]), "step"), FLOAT, 1))
+    engine, x = Engine(made), normal(5)
+    for sizes, step, said in (([3, 3], 1, r"5 elements of axis 0 are not \[3, 3\]"), ([2, 3], 0, "step 0 of axis 0")):
+        with pytest.raises(OnnxError, match=said):
+            engine.run({"x": x, "sizes": np.array(sizes), "step": np.array([step])})
+    b = Builder(21, x=(FLOAT, ["n", 4, 2]))
+    made = graph(b, (b("GroupNormalization", "x", normal(4), normal(4), num_groups=0), FLOAT, 3))
+    with pytest.raises(OnnxError, match="num_groups is 0: 4 channels are not so many groups"):
+        Engine(made).run({"x": normal(1, 4, 2)})

@@ -55,3 +55,11 @@ def test_an_operator_that_onnx_does_not_know(tmp_path: Path) -> None:
     b = Builder(20, x=(FLOAT, [4]))
     onnx.save(b.model((b("Frobnicate", "x"), FLOAT, 1)), tmp_path / "m.onnx")
     refused(tmp_path / "m.onnx", "is no valid ONNX model: .*Frobnicate")
+
+
+def test_a_place_of_weights_that_is_no_number(model: Path) -> None:
+    onnx.save(onnx.load(model), model, save_as_external_data=True, location="w.bin", size_threshold=0)
+    stored = onnx.load(model, load_external_data=False)
+    next(entry for entry in stored.graph.initializer[0].external_data if entry.key == "offset").value = "zz"
+    model.write_bytes(stored.SerializeToString())
+    refused(model, "the offset of the weights of 'w0' is 'zz', which is no number")

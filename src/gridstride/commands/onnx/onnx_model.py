@@ -30,6 +30,8 @@ def mistakes_told() -> Iterator[None]:
 def example(word: str, *, dtype: str = "float32") -> Example:
     """A model folder, or `FILE.py:FUNCTION`."""
     if ":" in word or word.endswith(".py"):
+        if dtype != "float32":
+            raise WrongUse(f"--dtype {dtype} is for model folders: {word} gives its module as it is, module.half() say")
         return example_of(word)
     return _decoder(word, dtype)
 

@@ -113,8 +113,19 @@ def reference(example: Example, values: Mapping[str, Array]) -> list[Array]:
             result = example.module.eval()(*(torch.from_numpy(value) for value in ordered))
     except Exception as error:
         raise OnnxError(f"PyTorch cannot run the model on these inputs: {first_sentence(error)}") from error
-    tensors = result if isinstance(result, tuple | list) else [result]
-    return [tensor.detach().numpy() for tensor in tensors]
+    return [tensor.detach().numpy() for tensor in _flat(result)]
+
+
+def _flat(result: Any) -> list[Any]:
+    """The tensors that a module gives, in the order in which the exporter makes outputs of them."""
+    torch = torch_package()
+    tensors = [each for each in torch.utils._pytree.tree_leaves(result) if each is not None]
+    for each in tensors:
+        if not isinstance(each, torch.Tensor):
+            raise OnnxError(
+                f"the module gives a {type(each).__name__} beside its tensors, which has no output to compare"
+            )
+    return tensors
 
 
 def _compared(sizes: dict[str, int], outputs: Mapping[str, Array], expected: Sequence[Array] | None) -> ShapeCheck:

@@ -163,5 +163,5 @@ def _place(prefix: str, rank: int) -> str:
 
 def _calls(lines: Sequence[str]) -> bool:
     """Whether a function of the prelude is called."""
-    names = ("power(", "smaller(", "larger(", "modulo(", "saturated")
+    names = ("power(", "smaller(", "larger(", "modulo(", "remainder_of(", "saturated")
     return any(name in line for line in lines for name in names)

@@ -16,11 +16,12 @@ from gridstride.device.choice import device as choose
 from gridstride.device.choice import use
 from gridstride.frameworks.onnx import elementwise
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS, c_type
-from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants
+from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants, remove_dropout
 from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
+from gridstride.frameworks.onnx.model_file import first_sentence
 from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
 from gridstride.frameworks.onnx.tensors import Tensor, Value
@@ -77,6 +78,8 @@ class Engine:
         self._check_types()
         self._check_operators()
         self.folded = fold_constants(self.graph)
+        if "Dropout" not in self._plugins:
+            remove_dropout(self.graph)
         self.fusions = fuse(self.graph, keep=frozenset(self._plugins)) if fused else {}
         self._kept: dict[tuple[str, str], Any] = {}
         self._last = self._last_uses()
@@ -120,7 +123,7 @@ class Engine:
 
         OnnxError for a wrong name, dtype or shape, and for what a kernel or a shape goes wrong with, by node.
         """
-        given = check_inputs(self.graph.inputs, inputs)
+        given = check_inputs(self.graph.inputs, inputs, self.graph.fixed)
         result = Result({})
         with use(self.device):
             launcher = Launcher(self.device, observe)
@@ -149,6 +152,9 @@ class Engine:
             raise
         except OnnxError as error:
             raise OnnxError(f"{node.name} ({node.qualified}): {error}") from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # what no check of ours has thought of
+            said = f"{type(error).__name__}: {first_sentence(error)}"
+            raise OnnxError(f"{node.name} ({node.qualified}) cannot be computed of these inputs: {said}") from error
         known.update((name, value) for name, value in zip(node.outputs, results, strict=False) if name)
         ms, launches = 1e3 * (time.perf_counter() - began), tuple(launcher.launches)
         where = "host" if on_host else "kernel" if launches else "view"
@@ -179,7 +185,7 @@ class Engine:
 
     def _elementwise(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Value:
         call = Call(launcher, node, values, self.graph.constants, self._kept, self.graph.opset)
-        if node.op in ("Identity", "Dropout"):
+        if node.op == "Identity":
             return call.tensor(0)
         constants = self.graph.constants
         large = [

@@ -56,14 +56,18 @@ def example_of(spec: str) -> Example:
     """
     torch = torch_package()
     file, _, function = spec.rpartition(":")
+    if not file and Path(spec).is_file():
+        file, function = spec, ""
     if not Path(file).is_file():
         raise OnnxError(f"there is no file {file or spec}: name a model folder, or FILE.py:FUNCTION")
     try:
         names = runpy.run_path(file)
     except Exception as error:  # whatever a user's file raises
         raise OnnxError(f"{file} cannot be run: {type(error).__name__}: {first_sentence(error)}") from error
+    callables = sorted(name for name, value in names.items() if inspect.isfunction(value))
+    if not function:
+        raise OnnxError(f"{file} names no function: {file}:{callables[0] if callables else 'FUNCTION'}")
     if not callable(names.get(function)):
-        callables = sorted(name for name, value in names.items() if inspect.isfunction(value))
         raise OnnxError(f"{file} has no function {function!r}: it has {', '.join(callables) or 'none'}")
     try:
         returned = names[function]()
@@ -71,10 +75,16 @@ def example_of(spec: str) -> Example:
         raise OnnxError(f"{spec} raises {type(error).__name__}: {first_sentence(error)}") from error
     fits = isinstance(returned, tuple) and len(returned) in (2, 3) and isinstance(returned[0], torch.nn.Module)
     if not fits:
-        raise OnnxError(f"{spec} must return (module, example inputs), not {type(returned).__name__}")
+        kinds = ", ".join(type(each).__name__ for each in returned) if isinstance(returned, tuple) else ""
+        shown = f"({kinds})" if kinds else type(returned).__name__
+        raise OnnxError(f"{spec} must return (module, example inputs), not {shown}")
     module, inputs = returned[:2]
     given = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     dynamic = returned[2] if len(returned) == 3 else default_axes(module, given)
+    names_of_forward = parameters_of(module)
+    for name in dynamic:
+        if name not in names_of_forward:
+            raise OnnxError(f"{spec} names {name!r}, which forward has not: it has {', '.join(names_of_forward)}")
     return Example(module, given, dynamic)
 
 

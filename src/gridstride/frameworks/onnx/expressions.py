@@ -98,7 +98,7 @@ def _clip(x: Sequence[str], attributes: Attributes) -> str:
 
 
 def _modulo(x: Sequence[str], attributes: Attributes) -> str:
-    return f"fmodf({x[0]}, {x[1]})" if attributes.get("fmod", 0) else f"modulo({x[0]}, {x[1]})"
+    return f"{'remainder_of' if attributes.get('fmod', 0) else 'modulo'}({x[0]}, {x[1]})"
 
 
 _EXPRESSIONS: dict[str, Expression] = {
@@ -111,7 +111,7 @@ _EXPRESSIONS: dict[str, Expression] = {
     "Floor": _plain("floor({0})"),
     "Ceil": _plain("ceil({0})"),
     "Round": _plain("rint({0})"),
-    "Sign": _plain("(({0} > 0) - ({0} < 0))"),
+    "Sign": _plain("({0} != {0} ? {0} : ({0} > 0) - ({0} < 0))"),
     "Sin": _plain("sin({0})"),
     "Cos": _plain("cos({0})"),
     "Tan": _plain("tan({0})"),
@@ -121,8 +121,7 @@ _EXPRESSIONS: dict[str, Expression] = {
     "IsNaN": _plain("({0} != {0})"),
     "Identity": _plain("{0}"),
     "Cast": _plain("{0}"),
-    "Dropout": _plain("{0}"),
-    "Relu": _plain("({0} > 0 ? {0} : 0)"),
+    "Relu": _plain("({0} < 0 ? 0 : {0})"),
     "Sigmoid": _plain("(1 / (1 + exp(-{0})))"),
     "Softplus": _plain("({0} > 20 ? {0} : log1p(exp({0})))"),
     "Softsign": _plain("({0} / (1 + fabs({0})))"),
@@ -134,7 +133,7 @@ _EXPRESSIONS: dict[str, Expression] = {
     "Elu": _with("({0} < 0 ? {alpha} * expm1({0}) : {0})", alpha=1.0),
     "Celu": _with("({0} < 0 ? {alpha} * expm1({0} / {alpha}) : {0})", alpha=1.0),
     "Selu": _with("({gamma} * ({0} > 0 ? {0} : {alpha} * expm1({0})))", alpha=1.67326319, gamma=1.05070102),
-    "HardSigmoid": _with("fminf(fmaxf({alpha} * {0} + {beta}, 0.0f), 1.0f)", alpha=0.2, beta=0.5),
+    "HardSigmoid": _with("({0} != {0} ? {0} : fminf(fmaxf({alpha} * {0} + {beta}, 0.0f), 1.0f))", alpha=0.2, beta=0.5),
     "Gelu": _gelu,
     "Clip": _clip,
     "Add": _plain("({0} + {1})"),
@@ -202,9 +201,12 @@ template <class T> __device__ __forceinline__ int saturated(T x, int least, int 
     const T rounded = rint(x);
     return rounded < least ? least : rounded > most ? most : (int)rounded;
 }
+__device__ __forceinline__ float remainder_of(float a, float b) { return fmodf(a, b); }
+__device__ __forceinline__ double remainder_of(double a, double b) { return fmod(a, b); }
+template <class T> __device__ __forceinline__ T remainder_of(T a, T b) { return a % b; }
 template <class T> __device__ __forceinline__ T modulo(T a, T b)
 {
-    const T left = a % b;
+    const T left = remainder_of(a, b);
     return left != 0 && (left < 0) != (b < 0) ? left + b : left;
 }
 """

@@ -39,6 +39,27 @@ def fold_constants(graph: Graph, *, everything: bool = False) -> int:
     return folded
 
 
+def remove_dropout(graph: Graph) -> None:
+    """Dropout of inference is its input, and its mask is true everywhere; OnnxError for one that trains."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.op != "Dropout" or node.domain:
+            nodes.append(node)
+            continue
+        if len(node.inputs) > 2 and node.inputs[2]:
+            training, ratio = (graph.constants.get(name) for name in (node.inputs[2], node.inputs[1]))
+            if training is None or (training.any() and (ratio is None or ratio.any())):
+                raise OnnxError(f"{node.name} (Dropout): training_mode is not false: export the model in eval mode")
+        x, outputs = node.inputs[0], node.outputs
+        nodes.append(Node("Identity", [x], outputs[:1], name=node.name))
+        if len(outputs) > 1 and outputs[1]:
+            shape = graph.new_name(outputs[1])
+            nodes.append(Node("Shape", [x], [shape], name=f"{node.name}_shape"))
+            filled = {"value": np.ones(1, bool)}
+            nodes.append(Node("ConstantOfShape", [shape], [outputs[1]], filled, name=f"{node.name}_mask"))
+    graph.nodes = nodes
+
+
 def _folds(node: Node, graph: Graph) -> bool:
     return (
         not node.domain and node.op not in DRAWN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,10 @@ from gridstride.frameworks.onnx.packages import onnx_package
 Array = np.ndarray[Any, Any]
 ELEMENTWISE = "Elementwise"
 """The operator that a chain of elementwise nodes is fused into; its `body` is the chain."""
+OLDEST = 7
+"""Before it arithmetic broadcast by attributes, and Dropout and norms were in training unless a node said otherwise."""
+NEWEST = 25
+"""What operators got since is not computed: an attribute or input that a newer opset brought is refused by name."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,8 @@ class Graph:
     opset: int
     ranks: dict[str, int] = field(default_factory=dict)
     """How many axes values have, of those where ONNX's shape inference knows."""
+    fixed: frozenset[str] = frozenset()
+    """Inputs that have a value in the file: weights here, as they are folded into what depends on them."""
     fresh: int = 0
 
     def producers(self) -> dict[str, Node]:
@@ -109,30 +114,65 @@ def load_graph(path: str | Path) -> Graph:
 
 def graph_of(model: Any, path: str) -> Graph:
     """The graph of an `onnx.ModelProto`, functions of its own inlined."""
-    onnx = onnx_package()
+    onnx_package()
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        from onnx import inliner  # not there before it is imported
+
+        model = inliner.inline_local_functions(model)
     graph = model.graph
+    opset = _opset(model, path)
     if graph.sparse_initializer:
         raise OnnxError(f"{path}: {graph.sparse_initializer[0].values.name!r} is sparse; weights must be dense")
     constants = {tensor.name: _array(tensor, path) for tensor in graph.initializer}
-    versions = {entry.domain: entry.version for entry in model.opset_import}
+    nodes = [_node(node, number, path) for number, node in enumerate(graph.node)]
+    for node in nodes:
+        _check_known(node, opset, path)
     return Graph(
         name=path,
         inputs=[_port(value, path) for value in graph.input if value.name not in constants],
         outputs=[_port(value, path) for value in graph.output],
-        nodes=[_node(node, number, path) for number, node in enumerate(graph.node)],
+        nodes=nodes,
         constants=constants,
-        opset=versions.get("", versions.get("ai.onnx", 1)),
-        ranks=_ranks(model),
+        opset=opset,
+        ranks=_ranks(model, path),
+        fixed=frozenset(value.name for value in graph.input if value.name in constants),
     )
 
 
-def _ranks(model: Any) -> dict[str, int]:
+def _opset(model: Any, path: str) -> int:
+    """The version of ONNX's own operators, of those that the installed onnx knows."""
+    newest = onnx_package().defs.onnx_opset_version()
+    versions = {entry.domain: entry.version for entry in model.opset_import}
+    opset = int(versions.get("", versions.get("ai.onnx", newest)))
+    if not OLDEST <= opset <= newest:
+        raise UnsupportedOperator(
+            f"{path}: opset {opset} is none of {OLDEST} to {newest}: onnx.version_converter.convert_version(model, 20) "
+            "writes another one"
+        )
+    return opset
+
+
+def _check_known(node: Node, opset: int, path: str) -> None:
+    """UnsupportedOperator where a node has an attribute or an input that came after NEWEST."""
+    onnx = onnx_package()
+    try:
+        schema = onnx.defs.get_schema(node.op, min(opset, NEWEST), node.domain)
+    except onnx.defs.SchemaError:
+        return  # of a domain of its own, or an operator that there was none of
+    later = sorted(node.attributes.keys() - schema.attributes.keys())
+    later += [f"input {number}" for number in range(schema.max_input, len(node.inputs)) if node.inputs[number]]
+    if later and opset > NEWEST:
+        raise UnsupportedOperator(f"{path}: {node.name} ({node.op}): {later[0]} came after opset {NEWEST}")
+
+
+def _ranks(model: Any, path: str) -> dict[str, int]:
+    """How many axes values have; OnnxError where types or shapes contradict the operators."""
     onnx = onnx_package()
     if model.ByteSize() < MOST_BYTES:
-        with suppress(onnx.shape_inference.InferenceError):  # what it cannot infer it need not know here
-            model = onnx.shape_inference.infer_shapes(model)
+        try:
+            model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        except Exception as error:  # InferenceError, and what C++ throws besides
+            raise OnnxError(f"{path} is no valid ONNX model: {first_sentence(error)}") from error
     known = [*model.graph.input, *model.graph.value_info, *model.graph.output]
     tensors = {value.name: value.type.tensor_type for value in known if value.type.HasField("tensor_type")}
     ranks = {name: len(tensor.shape.dim) for name, tensor in tensors.items() if tensor.HasField("shape")}
@@ -186,5 +226,7 @@ def _port(value: Any, path: str) -> Port:
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     if not tensor.HasField("shape"):
         return Port(value.name, dtype, None)
-    sizes = (d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
+    sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim]
+    if any(isinstance(size, int) and size < 0 for size in sizes):
+        raise OnnxError(f"{path}: {value.name!r} has a size below 0: {sizes}; a size that varies has a name")
     return Port(value.name, dtype, tuple(sizes))

@@ -19,10 +19,17 @@ _TOKENS = 32
 """Random integers stay below it where nothing says what they choose: they are labels more often than not."""
 
 
-def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays by name; OnnxError for a name, dtype or shape that the model does not take."""
+def check_inputs(
+    ports: Sequence[Port], given: Mapping[str, Any], fixed: frozenset[str] = frozenset()
+) -> dict[str, Array]:
+    """The arrays by name; OnnxError for a name, dtype or shape that the model does not take.
+
+    `fixed`: inputs whose value stands in the file.
+    """
     names = [port.name for port in ports]
     for name in given:
+        if name in fixed:
+            raise OnnxError(f"input {name!r} has a value in the file, which is used: change the initializer there")
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'no inputs'}"

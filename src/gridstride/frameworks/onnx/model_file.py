@@ -69,10 +69,18 @@ def _check_external_files(model: Any, file: Path) -> None:
         data = file.parent / location
         if not location or not data.is_file():
             raise OnnxError(f"{file}: the weights of {tensor.name!r} are in {data}, which is not there: copy it beside")
-        end = int(fields.get("offset", 0)) + int(fields.get("length", 0))
+        end = sum(_number(fields.get(name, "0"), name, tensor.name, file) for name in ("offset", "length"))
         if data.stat().st_size < end:
             size = data.stat().st_size
             raise OnnxError(f"{data} is cut short: {tensor.name!r} ends at byte {end}, the file has {size}")
+
+
+def _number(text: str, name: str, tensor: str, file: Path) -> int:
+    """A place in a file of weights, which stands as text."""
+    try:
+        return int(text)
+    except ValueError:
+        raise OnnxError(f"{file}: the {name} of the weights of {tensor!r} is {text!r}, which is no number") from None
 
 
 def _stored(graph: Any) -> Iterator[Any]:

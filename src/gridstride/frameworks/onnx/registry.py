@@ -21,7 +21,7 @@ PLUGINS: dict[str, Callable[..., Results]] = {}
 """Functions of users, likewise."""
 _FUSED = "gridstride::"
 """The domain of what nodes are fused into."""
-ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", ELEMENTWISE})
+ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", "Dropout", ELEMENTWISE})
 """What the engine does besides, without a function of its own."""
 
 

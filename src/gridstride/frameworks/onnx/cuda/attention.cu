@@ -5,7 +5,10 @@
 //   blockIdx.x: 4 queries each; y: heads of queries; z: batch.
 //
 // All arrays are read by strides, whose last is that of a head's elements. HEAD_WIDTH and VALUE_WIDTH: elements of a head.
-// MASK: 0 none, 1 ELEMENT that is added, 2 bool: what may be seen. CAUSAL: query i sees the keys 0 to i + past.
+// MASK: 0 none, 1 ELEMENT that is added, 2 bool: what may be seen.
+// Query 0 stands at place `past` among the keys, or where `lengths` gives how many of a batch's keys are valid, as many
+//   places before their end as there are queries. CAUSAL: a query sees no key behind its place. `left`, `right`: how many
+//   keys before and behind its place it sees at most, -1 for all. `softcap`: scores are bent to stay below it, 0 for not.
 // EMPTY_ROWS: what a query gives that sees nothing: 0.0f, or NaN as a softmax of -inf alone does.
 
 #include <cuda_fp16.h>
@@ -41,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) onnx_attention(
     const ELEMENT* v, long long v_batch, long long v_head, long long v_row, long long v_element,
     const Mask* mask, long long m_batch, long long m_head, long long m_row, long long m_column,
     ELEMENT* out, long long o_batch, long long o_head, long long o_row, long long o_element,
-    int queries, int keys, int group, int past, float scale)
+    const long long* lengths, int queries, int keys, int group, int past, int left, int right, float softcap, float scale)
 {
     const int query = blockIdx.x * WARPS + threadIdx.x / 32, head = blockIdx.y, batch = blockIdx.z;
     const int lane = threadIdx.x % 32;
@@ -57,8 +60,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) onnx_attention(
 #pragma unroll
     for (int i = 0; i < PARTS; ++i) own[i] = lane + 32 * i < HEAD_WIDTH ? float(q[(lane + 32 * i) * q_element]) : 0.0f;
 
-    const int seen = CAUSAL ? min(keys, query + past + 1) : keys;
-    for (int key = 0; key < seen; ++key) {
+    const int valid = lengths ? int(lengths[batch]) : keys, place = query + (lengths ? valid - queries : past);
+    int seen = min(keys, valid);
+    if (CAUSAL) seen = min(seen, place + 1);
+    if (right >= 0) seen = min(seen, place + right + 1);
+    for (int key = left < 0 ? 0 : max(0, place - left); key < seen; ++key) {
 #if MASK == 2
         if (!mask[key * m_column]) continue;
 #endif
@@ -68,11 +74,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) onnx_attention(
             if (lane + 32 * i < HEAD_WIDTH) score += own[i] * float(k[key * k_row + (lane + 32 * i) * k_element]);
         for (int offset = 16; offset > 0; offset /= 2) score += __shfl_xor_sync(ALL_LANES, score, offset);
         score *= scale;
+        if (softcap > 0.0f) score = softcap * tanhf(score / softcap);
 #if MASK == 1
         score += float(mask[key * m_column]);
 #endif
         const float now = fmaxf(largest, score);
-        if (now == -INFINITE) continue;
+        if (now == -INFINITE && score == score) continue;  // NaN goes into the sums, where fmaxf has dropped it
         const float kept = __expf(largest - now), weight = __expf(score - now);
         largest = now;
         total = total * kept + weight;

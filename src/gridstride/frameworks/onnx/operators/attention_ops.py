@@ -31,12 +31,19 @@ _WIDEST = 512
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """What each query sees: a mask that broadcasts to [B, H, Q, K], and of the keys 0 to i + past where causal."""
+    """What each query sees: a mask that broadcasts to [B, H, Q, K], and of the keys 0 to i + past where causal.
+
+    `lengths`, int64 [B]: how many keys are valid; the last query then stands at the last of them, whatever `past` is.
+    `window`: how many keys before and behind its place a query sees, -1 for all.
+    """
 
     mask: Tensor | None = None
     causal: bool = False
     past: int = 0
     empty_rows: str = "0.0f"  # what a query gives that sees nothing
+    lengths: Tensor | None = None
+    window: tuple[int, int] = (-1, -1)
+    softcap: float = 0.0
 
 
 @operator(FUSED)
@@ -89,10 +96,10 @@ def _four(run: Launcher, tensor: Tensor) -> Tensor:
 
 @operator("Attention")
 def attention_operator(call: Call) -> Sequence[Value]:
-    """Of opset 23: 4-D [B, H, T, D] or 3-D [B, T, H D]; past and present keys and values; no softcap."""
+    """Of opset 23 to 25: 4-D [B, H, T, D] or 3-D [B, T, H D]; past and present keys and values; no output of scores."""
     run = call.run
-    if call.get("softcap", 0.0) or call.get("qk_matmul_output_mode", 0) or len(call.node.outputs) > 3:
-        raise OnnxError("softcap and the output of scores are not supported")
+    if len(call.node.outputs) > 3 and call.node.outputs[3]:
+        raise OnnxError("the output of scores is not supported")
     q, k, v = call.tensor(0), call.tensor(1), call.tensor(2)
     packed = len(q.shape) == 3
     if packed:
@@ -104,10 +111,24 @@ def attention_operator(call: Call) -> Sequence[Value]:
         k, v = _joined(run, call.tensor(4), k), _joined(run, call.tensor(5), v)
     scale = call.get("scale") or q.shape[-1] ** -0.5
     mask = call.tensor(3) if call.has(3) else None
-    out = attention(run, q, k, v, Masking(mask, bool(call.get("is_causal", 0)), past), scale)
+    seen = k.shape[2] if mask is None else min(k.shape[2], mask.shape[-1])  # keys behind a mask's end are not seen
+    how = Masking(
+        mask, bool(call.get("is_causal", 0)), past, lengths=_lengths(call, q.shape[0]),
+        window=(call.get("left_window_size", -1), call.get("right_window_size", -1)),
+        softcap=float(call.get("softcap", 0.0)),
+    )  # fmt: skip
+    out = attention(run, q, k.sliced(2, 0, seen), v.sliced(2, 0, seen), how, scale)
     if packed:
         out = run.contiguous(out.swapped(1, 2)).reshaped([q.shape[0], q.shape[2], q.shape[1] * v.shape[-1]])
     return [out, k, v][: len(call.node.outputs)]
+
+
+def _lengths(call: Call, batch: int) -> Tensor | None:
+    """Input 6 of opset 24: how many keys of each of a batch are valid, int64."""
+    lengths = call.optional(6)
+    if lengths is not None and (lengths.shape != (batch,) or lengths.dtype != np.int64):
+        raise OnnxError(f"nonpad_kv_seqlen is {lengths.dtype} {list(lengths.shape)}, not int64 [{batch}]")
+    return lengths
 
 
 def _heads(run: Launcher, x: Tensor, heads: int) -> Tensor:
@@ -156,7 +177,18 @@ def attention(run: Launcher, q: Tensor, k: Tensor, v: Tensor, how: Masking, scal
         mask,
         *(mask.strides if mask is not None else (0,) * 4),
     ]
-    args += [out, *out.strides, queries, keys, h // groups, how.past, float(scale)]
+    args += [
+        out,
+        *out.strides,
+        how.lengths,
+        queries,
+        keys,
+        h // groups,
+        how.past,
+        *how.window,
+        how.softcap,
+        float(scale),
+    ]
     run.launch(kernel, (ceil_div(queries, _WARPS), h, b), 32 * _WARPS, args)
     return out
 

@@ -56,6 +56,9 @@ def _window(call: Call, sizes: Sequence[int], image: Sequence[int]) -> Window:
     def two(values: Sequence[int], fill: int) -> tuple[int, int]:
         return (fill, values[0]) if flat else (values[0], values[1])
 
+    for name in ("kernel_shape", "strides", "dilations"):
+        if any(n < 1 for n in call.get(name) or ()):
+            raise OnnxError(f"{name} {call.get(name)} must be 1 or above")
     strides = two(call.get("strides") or [1] * len(sizes), 1)
     steps = two(call.get("dilations") or [1] * len(sizes), 1)
     kernel, auto = two(sizes, 1), call.get("auto_pad", "NOTSET")
@@ -107,7 +110,7 @@ def convolution_integer(call: Call) -> Value:
 def _convolved(call: Call, given: Tensor, w: Tensor, dtype: np.dtype[Any]) -> tuple[Tensor, list[int]]:
     """Memory for the result, and the sizes that both kernels take: from its elements to the dilations."""
     x, groups = _image(call, given), call.get("group", 1)
-    if w.shape[1] * groups != x.shape[1]:
+    if groups < 1 or w.shape[1] * groups != x.shape[1]:
         takes = w.shape[1] * groups
         raise OnnxError(f"x has {x.shape[1]} channels, w {list(w.shape)} in {groups} groups takes {takes}")
     window = _window(call, w.shape[2:], given.shape[2:])

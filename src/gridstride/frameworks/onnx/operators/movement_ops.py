@@ -84,7 +84,10 @@ def unsqueeze(call: Call) -> Value:
 @operator("Transpose")
 def transpose(call: Call) -> Value:
     x = call.tensor(0)
-    return x.permuted(call.get("perm") or list(range(len(x.shape)))[::-1])
+    order = call.get("perm") or list(range(len(x.shape)))[::-1]
+    if sorted(order) != list(range(len(x.shape))):
+        raise OnnxError(f"perm {order} is no order of {len(x.shape)} axes")
+    return x.permuted(order)
 
 
 @operator("Expand")
@@ -108,6 +111,8 @@ def slice_(call: Call) -> Value:
     for place, (start, end) in enumerate(zip(starts or [], ends or [], strict=True)):
         axis = axis_of(axes[place], rank) if axes else place
         step = steps[place] if steps else 1
+        if not step:
+            raise OnnxError(f"step {step} of axis {axis}: a slice goes on by 1 or more, or back")
         chosen = range(*slice(start, _end(end, step), step).indices(x.shape[axis]))
         x = x.sliced(axis, chosen.start, len(chosen), step)
     return x
@@ -127,6 +132,10 @@ def split(call: Call) -> list[Value]:
         parts = call.get("num_outputs", len(call.node.outputs))
         each = -(-x.shape[axis] // parts)
         sizes = [min(each, x.shape[axis] - each * i) for i in range(parts)]
+    if min(sizes, default=0) < 0 or sum(sizes) != x.shape[axis] or len(sizes) != len(call.node.outputs):
+        raise OnnxError(
+            f"{x.shape[axis]} elements of axis {axis} are not {sizes}, for {len(call.node.outputs)} outputs"
+        )
     starts = np.cumsum([0, *sizes]).tolist()
     return [x.sliced(axis, start, size) for start, size in zip(starts, sizes, strict=False)]
 

@@ -67,6 +67,8 @@ def group_norm(call: Call) -> Value:
     kind, channels = element(x, call.node.op), x.shape[1]
     groups = channels if call.node.op == "InstanceNormalization" else call.get("num_groups")
     scale, bias, out = call.dense(1), call.dense(2), run.empty(x.shape, x.dtype)
+    if groups < 1 or channels % groups:
+        raise OnnxError(f"num_groups is {groups}: {channels} channels are not so many groups")
     if scale.size != channels:  # before opset 21 one for each group
         scale, bias = (_spread(call, t, channels) for t in (scale, bias))
     if out.size:
