@@ -96,8 +96,12 @@ def test_what_does_not_compile_is_status_1_and_the_compilers_words(
         (("--ptx", "host.cpp"), "--ptx takes one .cu file"),
         (("--fatbin", "prog.cu", "broken.cu"), "--fatbin takes one .cu file"),
         (("--ptx", "--fatbin", "prog.cu"), "give one of them"),
-        (("--ptx", "prog.cu", "-o", "no/such/folder"), "-o no/such/folder cannot be written"),
-        (("prog.cu", "-o", "no/such/folder"), "no/such/folder cannot be written"),
+        (("--ptx", "prog.cu", "-o", "no/such/folder"), "-o no/such/folder: there is no folder no/such"),
+        (("prog.cu", "-o", "no/such/folder"), "-o no/such/folder: there is no folder no/such"),
+        (("prog.cu", "-o", "."), "-o . is a folder: name a file in it, say prog"),
+        (("prog.cu", "-o", "prog.cu"), "-o prog.cu is the name of a source"),
+        (("prog.cu", "-o", "host.cpp"), "-o host.cpp is the name of a source"),
+        (("--ptx", "prog.cu", "-o", "./prog.cu"), "-o ./prog.cu is the name of a source"),
         (("prog.cu", "--chip", "none"), "--chip none"),
     ],
 )
@@ -105,4 +109,5 @@ def test_wrong_words_are_status_2(
     compiled: Compiled, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
 ) -> None:
     assert status(*words) == 2
+    assert Path("prog.cu").read_text() == Path("host.cpp").read_text() == ""
     assert message in capsys.readouterr().err

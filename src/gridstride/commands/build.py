@@ -11,9 +11,12 @@ from gridstride.commands.terminal import WrongUse, emit, print_stderr
 from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.run import build
 from gridstride.programs.saved import save
-from gridstride.programs.sources import CUDA_SUFFIXES, Options, sources
+from gridstride.programs.sources import CUDA_SUFFIXES, HOST_SUFFIXES, Options, sources
 from gridstride.programs.toolchain.device_code import Form, device_code
 from gridstride.programs.toolchain.wheels import toolchain
+
+_WRITTEN_BY_PEOPLE = (*CUDA_SUFFIXES, *HOST_SUFFIXES, ".cuh", ".h", ".hpp", ".py")
+"""Endings of files that no compiler may write over."""
 
 
 def run(
@@ -26,6 +29,7 @@ def run(
     model = chip_of(None, chip)
     try:
         files = sources(words)
+        _check_output(output, files)
         if ptx or fatbin:
             form: Form = "ptx" if ptx else "fatbin"
             written = [_device_code(files, output, form, Options(**options), model.properties.arch)]
@@ -41,6 +45,19 @@ def run(
     else:
         print_stderr(f"wrote {', '.join(map(str, written))}")
     return 0
+
+
+def _check_output(output: str | None, files: Sequence[Path]) -> None:
+    """WrongUse, before anything is compiled, for a place that cannot be written, or that a source is at."""
+    if output is None:
+        return
+    target = Path(output)
+    if target.is_dir():
+        raise WrongUse(f"-o {output} is a folder: name a file in it, say {target / files[0].stem}")
+    if not target.parent.is_dir():
+        raise WrongUse(f"-o {output}: there is no folder {target.parent}")
+    if any(target.resolve() == file.resolve() for file in files) or target.suffix in _WRITTEN_BY_PEOPLE:
+        raise WrongUse(f"-o {output} is the name of a source: choose another one, nothing was changed")
 
 
 def _device_code(files: Sequence[Path], output: str | None, form: Form, options: Options, arch: str) -> Path:

@@ -25,7 +25,12 @@ from gridstride.programs.toolchain.runtime_functions import untold
 from gridstride.programs.toolchain.texture_references import rewrite
 from gridstride.programs.toolchain.wheels import LIBRARY_HEADERS, Toolchain, environment, wheel_of
 
-_NEEDS_RELOCATABLE = re.compile(r"requires separate compilation mode|Unresolved extern (?:function|variable)")
+_SEPARATE_COPY = "is treated as a static definition"
+"""nvcc's warning of an `extern __device__` variable: another one of that name, which no other file has."""
+_NEEDS_RELOCATABLE = re.compile(
+    r"requires separate compilation mode|Unresolved extern (?:function|variable)"
+    rf"|extern declaration of the entity \S+ {_SEPARATE_COPY}|redefinition of '\w+'\n\s*\d+ \| *static "
+)
 _NO_HEADER = re.compile(r"(?:could not open source file|fatal error:) [\"']([^\"']+)[\"']")
 _NO_NAME = re.compile(r"""(?:identifier "|undeclared identifier '|undeclared function ')(\w+)["']""")
 _LEAN = "-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES"
@@ -195,8 +200,8 @@ def _read(file: Path) -> bytes:
 
 
 def _said(file: Path, target: Path, status: int, message: str) -> str:
-    """What the compilers say of a file that they compile; BuildFailed where they do not."""
-    if status or not target.is_file():
+    """What the compilers say of a file that they compile; BuildFailed where they do not, or not what was meant."""
+    if status or not target.is_file() or _SEPARATE_COPY in message:
         raise BuildFailed(f"{file} does not compile{hint(message)}", message)
     return message
 
