@@ -432,6 +432,34 @@ int main() {
     ]  # fmt: skip
 
 
+def test_links_and_linear_textures_by_both_apis(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+int main() {
+  if (ready()) return 1;
+  for (int attribute = 1; attribute <= 4; attribute++) {
+    int ours = -1, theirs = -2;
+    OK(cuDeviceGetP2PAttribute(&theirs, (CUdevice_P2PAttribute)attribute, 0, 1));
+    cudaError_t error = cudaDeviceGetP2PAttribute(&ours, (cudaDeviceP2PAttr)attribute, 0, 1);
+    printf("%d %d %d\n", error, ours, theirs);
+  }
+  int value; SAY(cuDeviceGetP2PAttribute(&value, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 0));
+  cudaChannelFormatDesc texel = cudaCreateChannelDesc<float4>(); size_t ours = 0, theirs = 1;
+  cudaDeviceGetTexture1DLinearMaxWidth(&ours, &texel, 0);
+  OK(cuDeviceGetTexture1DLinearMaxWidth(&theirs, CU_AD_FORMAT_FLOAT, 4, 0));
+  cudaDeviceGetAttribute(&value, cudaDevAttrMaxTexture1DLinearWidth, 0);
+  printf("%d %d\n", ours == theirs && ours == (size_t)value, ours > 1 << 20);
+  SAY(cuDeviceGetTexture1DLinearMaxWidth(&theirs, CU_AD_FORMAT_FLOAT, 3, 0));
+}
+""",
+        "--gpus", "2",
+    )  # fmt: skip
+    assert lines(done) == [
+        "0 0 0", "0 1 1", "0 1 1", "0 1 1", "ERROR_INVALID_DEVICE", "1 1", "ERROR_INVALID_VALUE",
+    ]  # fmt: skip
+
+
 def test_a_tensor_map_is_encoded_as_the_kernel_reads_it(program: Run) -> None:
     done = program(
         HEAD

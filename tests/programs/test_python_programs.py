@@ -536,14 +536,13 @@ ok(runtime.cudaMemset(memory, 0, 32))
 ok(runtime.cudaMemcpy(host.ctypes.data, memory, 64, runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost))
 print(host.tolist(), ok(runtime.cudaGetDeviceCount()))
 ok(runtime.cudaFree(memory))
-rank = runtime.cudaDeviceP2PAttr.cudaDevP2PAttrPerformanceRank
-print(runtime.cudaDeviceGetP2PAttribute(rank, 0, 1)[0].name, driver.cuCheckpointProcessLock(1, None)[0].name)
+print(runtime.cudaDeviceGetNvSciSyncAttributes(None, 0, 1)[0].name, driver.cuCheckpointProcessLock(1, None)[0].name)
 """,
         "--gpus",
         "2",
     )
     assert printed(done) == [f"{[0] * 8 + list(range(8, 16))} 2", "cudaErrorNotSupported CUDA_ERROR_NOT_SUPPORTED"]
-    assert "gridstride: cudaDeviceGetP2PAttribute is not supported: only cudaDeviceCanAccessPeer" in done.stderr
+    assert "gridstride: cudaDeviceGetNvSciSyncAttributes is not supported: no other API shares" in done.stderr
     assert "gridstride: cuCheckpointProcessLock is not supported: a process cannot be kept" in done.stderr
 
 

@@ -12,6 +12,7 @@ import onnx
 from small_models import FLOAT, Builder, graph, normal
 
 from gridstride.frameworks.onnx import Engine
+from gridstride.frameworks.onnx.graph import graph_of
 
 pytestmark = pytest.mark.usefixtures("gpu")
 X = np.array([-2, -0.5, 0, 3, np.nan, np.inf, -np.inf], np.float32)
@@ -44,3 +45,27 @@ def test_remainders(kind: int, fmod: int) -> None:
     b = Builder(onnx.defs.onnx_opset_version(), a=(kind, [4]))
     (y,) = Engine(graph(b, (b("Mod", "a", c, fmod=fmod), kind, 1))).run({"a": a}).outputs.values()
     assert y.tolist() == (np.fmod if fmod else np.mod)(a, c).tolist()
+
+
+@pytest.mark.parametrize("op", ["Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Shrink", "IsInf"])
+def test_functions_are_the_references(op: str) -> None:
+    b = Builder(20, x=(FLOAT, ["n"]))
+    attributes = {"lambd": 0.6, "bias": 0.1} if op == "Shrink" else {"detect_negative": 0} if op == "IsInf" else {}
+    model = b.model((b(op, "x", **attributes), onnx.TensorProto.BOOL if op == "IsInf" else FLOAT, 1))
+    x = np.array([-2, -0.7, -0.0, 0.3, 1, 2.5, np.nan, np.inf, -np.inf], np.float32)
+    (y,) = Engine(graph_of(model, "m.onnx")).run({"x": x}).outputs.values()
+    with np.errstate(all="ignore"):
+        (reference,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    if op == "Shrink":
+        reference[6] = 0  # in neither of the two ranges that the specification has
+    np.testing.assert_allclose(y, reference, rtol=1e-5)
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts_by_more_bits_than_there_are_leave_nothing(direction: str) -> None:
+    b = Builder(20, x=(onnx.TensorProto.UINT8, [3]))
+    shifted = b("BitShift", "x", np.array([1, 7, 9], np.uint8), direction=direction)
+    y = b("BitwiseXor", b("BitwiseNot", shifted), np.full(3, 255, np.uint8))
+    made = graph(b, (y, onnx.TensorProto.UINT8, 1))
+    (found,) = Engine(made).run({"x": np.array([255, 255, 255], np.uint8)}).outputs.values()
+    assert found.tolist() == ([254, 128, 0] if direction == "LEFT" else [127, 1, 0])

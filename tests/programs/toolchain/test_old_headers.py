@@ -31,6 +31,8 @@ def test_a_header_without_the_structure_is_an_error() -> None:
         ("a.cpp:5:3: error: no member named 'computeMode' in 'cudaDeviceProp'", "computeMode"),
         ('a.cu(5): error: identifier "__shfl" is undefined', "__shfl"),
         ('a.cu(5): error: no suitable constructor exists to convert from "int" to "cudaMemLocation"', "cudaMemAdvise"),
+        ("a.cu:1:10: fatal error: 'texture_fetch_functions.h' file not found", "texture_fetch_functions.h"),
+        ('a.cu(1): catastrophic error: could not open source file "cuda_texture_types.h"', "cuda_texture_types.h"),
     ],
 )
 def test_what_was_dropped_names_the_option(message: str, name: str) -> None:

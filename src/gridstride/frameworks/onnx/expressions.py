@@ -97,6 +97,22 @@ def _clip(x: Sequence[str], attributes: Attributes) -> str:
     return result
 
 
+def _shrink(x: Sequence[str], attributes: Attributes) -> str:
+    limit, bias = (number(attributes.get(name, value)) for name, value in (("lambd", 0.5), ("bias", 0.0)))
+    return f"({x[0]} < -{limit} ? {x[0]} + {bias} : {x[0]} > {limit} ? {x[0]} - {bias} : 0)"
+
+
+def _is_infinite(x: Sequence[str], attributes: Attributes) -> str:
+    signs = [sign for sign, name in (("", "detect_positive"), ("-", "detect_negative")) if attributes.get(name, 1)]
+    return f"({' || '.join(f'{x[0]} == {sign}{number(np.inf)}' for sign in signs) or 'false'})"
+
+
+def _shift(x: Sequence[str], attributes: Attributes) -> str:
+    """By as many bits as there are, or more, nothing is left, of a negative number to the right -1."""
+    sign, bits = "<<" if attributes["direction"] == "LEFT" else ">>", f"8 * sizeof({x[0]})"
+    return f"({x[0]} {sign} ({x[1]} < {bits} ? {x[1]} : {bits} - 1) {sign} ({x[1]} >= {bits}))"
+
+
 def _modulo(x: Sequence[str], attributes: Attributes) -> str:
     return f"{'remainder_of' if attributes.get('fmod', 0) else 'modulo'}({x[0]}, {x[1]})"
 
@@ -115,10 +131,19 @@ _EXPRESSIONS: dict[str, Expression] = {
     "Sin": _plain("sin({0})"),
     "Cos": _plain("cos({0})"),
     "Tan": _plain("tan({0})"),
+    "Asin": _plain("asin({0})"),
+    "Acos": _plain("acos({0})"),
+    "Atan": _plain("atan({0})"),
+    "Sinh": _plain("sinh({0})"),
+    "Cosh": _plain("cosh({0})"),
     "Tanh": _plain("tanh({0})"),
+    "Asinh": _plain("asinh({0})"),
+    "Acosh": _plain("acosh({0})"),
+    "Atanh": _plain("atanh({0})"),
     "Erf": _plain("erf({0})"),
     "Not": _plain("(!{0})"),
     "IsNaN": _plain("({0} != {0})"),
+    "IsInf": _is_infinite,
     "Identity": _plain("{0}"),
     "Cast": _plain("{0}"),
     "Relu": _plain("({0} < 0 ? 0 : {0})"),
@@ -134,6 +159,7 @@ _EXPRESSIONS: dict[str, Expression] = {
     "Celu": _with("({0} < 0 ? {alpha} * expm1({0} / {alpha}) : {0})", alpha=1.0),
     "Selu": _with("({gamma} * ({0} > 0 ? {0} : {alpha} * expm1({0})))", alpha=1.67326319, gamma=1.05070102),
     "HardSigmoid": _with("({0} != {0} ? {0} : fminf(fmaxf({alpha} * {0} + {beta}, 0.0f), 1.0f))", alpha=0.2, beta=0.5),
+    "Shrink": _shrink,
     "Gelu": _gelu,
     "Clip": _clip,
     "Add": _plain("({0} + {1})"),
@@ -155,12 +181,17 @@ _EXPRESSIONS: dict[str, Expression] = {
     "GreaterOrEqual": _plain("({0} >= {1})"),
     "Less": _plain("({0} < {1})"),
     "LessOrEqual": _plain("({0} <= {1})"),
+    "BitwiseAnd": _plain("({0} & {1})"),
+    "BitwiseOr": _plain("({0} | {1})"),
+    "BitwiseXor": _plain("({0} ^ {1})"),
+    "BitwiseNot": _plain("(~{0})"),
+    "BitShift": _shift,
     "Where": _plain("({0} ? {1} : {2})"),
 }
 ELEMENTWISE_OPS = frozenset(_EXPRESSIONS)
 ACTIVATIONS = frozenset("Relu Gelu Sigmoid Tanh Swish LeakyRelu Elu HardSwish Clip".split())
 """Those that go into the end of a product."""
-_TO_BOOL = frozenset("Not IsNaN And Or Xor Equal Greater GreaterOrEqual Less LessOrEqual".split())
+_TO_BOOL = frozenset("Not IsNaN IsInf And Or Xor Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
 def expression(node: Node, operands: Sequence[str]) -> str:

@@ -75,32 +75,19 @@ PUBLIC CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *p, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-PUBLIC CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
-    int can;
-    ENTER_INITIALISED();
-    NEED(value != NULL, CUDA_ERROR_INVALID_VALUE);
-    NEED(gs_is_device(from) && gs_is_device(to) && from != to, CUDA_ERROR_INVALID_DEVICE);
-    GIVE(RUNTIME(cudaDeviceCanAccessPeer(&can, from, to)));
-    switch (attribute) {
-    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-        *value = can;
-        return CUDA_SUCCESS;
-    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
-        *value = 0;
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
 PUBLIC CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device) {
     ENTER_INITIALISED();
     NEED(supported != NULL && type >= 0 && type < CU_EXEC_AFFINITY_TYPE_MAX, CUDA_ERROR_INVALID_VALUE);
     NEED(gs_is_device(device), CUDA_ERROR_INVALID_DEVICE);
     *supported = 0;
     return CUDA_SUCCESS;
+}
+
+PUBLIC CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels,
+                                                           CUdevice device) {
+    ENTER_INITIALISED();
+    struct cudaChannelFormatDesc described = gs_format(format, channels);
+    return RUNTIME(cudaDeviceGetTexture1DLinearMaxWidth(width, &described, device));
 }
 
 /* Known before cuInit. */

@@ -51,6 +51,17 @@ const struct cudaArray *gs_first_level(cudaMipmappedArray_const_t mipmap) { retu
 
 static size_t smaller(size_t size, int level) { return size ? least_one(size >> level) : 0; }
 
+/* In texels, as the attribute of old has it. */
+PUBLIC cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cudaChannelFormatDesc *format,
+                                                        int device) {
+    ENTER();
+    CHECK(width != NULL && format != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_device(device), cudaErrorInvalidDevice);
+    CHECK(is_format(*format), cudaErrorInvalidChannelDescriptor);
+    *width = gs_attribute(cudaDevAttrMaxTexture1DLinearWidth);
+    return cudaSuccess;
+}
+
 static cudaError_t make(cudaMipmappedArray_t *made, const struct cudaChannelFormatDesc *format,
                         struct cudaExtent extent, unsigned levels, unsigned flags) {
     ENTER();

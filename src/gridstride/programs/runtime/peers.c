@@ -16,6 +16,25 @@ PUBLIC cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     return cudaSuccess;
 }
 
+PUBLIC cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device, int peer) {
+    ENTER();
+    CHECK(value != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_device(device) && gs_is_device(peer) && device != peer, cudaErrorInvalidDevice);
+    switch (attribute) {
+    case cudaDevP2PAttrAccessSupported:
+    case cudaDevP2PAttrNativeAtomicSupported:
+    case cudaDevP2PAttrCudaArrayAccessSupported:
+        *value = (int)gs_board.peers;
+        return cudaSuccess;
+    case cudaDevP2PAttrPerformanceRank: /* all links are alike */
+    case 5:                             /* only a part of the atomics, of CUDA 13.1: all of them or none here */
+        *value = 0;
+        return cudaSuccess;
+    default:
+        return gs_error(cudaErrorInvalidValue);
+    }
+}
+
 static void set(int device, int peer, int access) {
     enabled[device][peer] = access;
     gs_board.peer_access(device, peer, access);

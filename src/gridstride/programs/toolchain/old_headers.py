@@ -33,6 +33,9 @@ _CALLS = """cudaThreadSynchronize cudaThreadExit cudaThreadSetLimit cudaThreadGe
     cudaThreadGetCacheConfig cudaBindTexture cudaBindTexture2D cudaBindTextureToArray cudaBindTextureToMipmappedArray
     cudaUnbindTexture cudaGetTextureReference cudaGetTextureAlignmentOffset cudaBindSurfaceToArray
     cudaGetSurfaceReference __shfl __shfl_up __shfl_down __shfl_xor"""
+_HEADERS = ("cuda_surface_types.h", "cuda_texture_types.h", "surface_functions.h", "texture_fetch_functions.h")
+"""Whose contents the runtime's header has here."""
+_MISSING_HEADER = rf"""(?:could not open source file|fatal error:) ["']({"|".join(map(re.escape, _HEADERS))})["']"""
 _REFUSED = re.compile(
     rf"""identifier "({"|".join(_CALLS.split())})" is undefined"""
     rf"""|undeclared (?:identifier|function) '({"|".join(_CALLS.split())})'"""
@@ -40,6 +43,7 @@ _REFUSED = re.compile(
     r"""|incomplete type is not allowed.*\b(textureReference|surfaceReference)\b"""
     rf"""|has no member "({"|".join(_FIELDS)})"|no member named '({"|".join(_FIELDS)})' in"""
     r"""|convert from "int" to "(cudaMemLocation)\""""
+    rf"|{_MISSING_HEADER}"
 )
 """What compilers say of each; no instance of a class or function that is the program's own is meant by these names."""
 _NAMED = {
@@ -59,6 +63,8 @@ static __inline__ __host__ cudaError_t gs_cuda11_properties(struct cudaDevicePro
 #define cudaGetDeviceProperties gs_cuda11_properties
 #include "old_runtime.h"
 #endif
+"""
+_FORMER = """#include "cuda_runtime.h"
 """
 _BUILTIN = """#include "driver_types.h"
 #include_next <builtin_types.h>
@@ -85,7 +91,7 @@ def old_headers(tools: Toolchain) -> Path:
         "builtin_types.h": _BUILTIN,
         "cuda_runtime_api.h": _API % "".join(map(_filled, _FIELDS)),
         "cuda_runtime.h": _RUNTIME,
-    }
+    } | dict.fromkeys(_HEADERS, _FORMER)
     folder = cache_root() / "cuda11" / sha256("\0".join(files.values()).encode()).hexdigest()[:16]
     for name, text in files.items():
         if not (folder / name).is_file():

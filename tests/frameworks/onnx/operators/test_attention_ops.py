@@ -68,3 +68,18 @@ def test_a_query_of_nan_gives_nan() -> None:
 def test_lengths_of_another_batch_are_refused() -> None:
     with pytest.raises(OnnxError, match=r"nonpad_kv_seqlen is int64 \[3\], not int64 \[2\]"):
         _both(lengths=np.array([1, 2, 3]))
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("by_place", [False, True])
+def test_rotary_positions(interleaved: int, by_place: bool) -> None:
+    x = normal(2, 3, 4, 8)
+    angles = normal(10, 3) if by_place else normal(2, 4, 3)
+    places = [np.array([[9, 0, 3, 1], [2, 2, 5, 8]])] if by_place else []
+    b = Builder(23, x=(FLOAT, list(x.shape)))
+    turned = b(
+        "RotaryEmbedding", "x", np.cos(angles), np.sin(angles), *places, interleaved=interleaved, rotary_embedding_dim=6
+    )
+    model = b.model((turned, FLOAT, 4))
+    (y,) = Engine(graph_of(model, "rotary.onnx")).run({"x": x}).outputs.values()
+    np.testing.assert_allclose(y, onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0], atol=1e-6)

@@ -12,6 +12,7 @@ from gridstride.frameworks.onnx.elementwise import Operand, broadcast, copy, eva
 from gridstride.frameworks.onnx.expressions import computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
+from gridstride.frameworks.onnx.operators.gather_ops import chosen_rows
 from gridstride.frameworks.onnx.operators.movement_ops import reshaped, resolved
 from gridstride.frameworks.onnx.registry import Call, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
@@ -223,29 +224,31 @@ def _last(x: Tensor, start: int, count: int) -> Tensor:
     return x.sliced(len(x.shape) - 1, start, count)
 
 
-def _turn(run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half: int) -> None:
+def _turn(
+    run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half: int, *, neighbours: bool = False
+) -> None:
+    """Pairs (i, i + half), or with `neighbours` (2 i, 2 i + 1)."""
     axis, kind = len(x.shape) - 1, computed_type(x.dtype, "RotaryEmbedding")
-    tensors = (x.sliced(axis, 0, half), x.sliced(axis, half, half), cos, sin)
+    second, step = (1, 2) if neighbours else (half, 1)
+    tensors = (x.sliced(axis, 0, half, step), x.sliced(axis, second, half, step), cos, sin)
     lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
-    for place, result in ((0, "a0 * a2 - a1 * a3"), (half, "a1 * a2 + a0 * a3")):
+    for place, result in ((0, "a0 * a2 - a1 * a3"), (second, "a1 * a2 + a0 * a3")):
         operands = [Operand(t.dtype, t) for t in tensors]
-        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(axis, place, half))
+        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(axis, place, half, step))
 
 
 @operator("RotaryEmbedding")
 def rotary(call: Call) -> Value:
-    """Of opset 23: x [B, H, T, D], or [B, T, H D] with num_heads; cos and sin [B, T, R/2]."""
+    """Of opset 23: x [B, H, T, D], or [B, T, H D] with num_heads; cos and sin [B, T, R/2], or rows by place."""
     run, x = call.run, call.tensor(0)
-    if call.has(3):
-        raise OnnxError("position_ids are not supported: cos and sin of each position are")
-    if call.get("interleaved", 0):
-        raise OnnxError("interleaved is 1: pairs (i, i + D/2) are supported")
     packed = len(x.shape) == 3
     x4 = _heads(run, x, call.get("num_heads")) if packed else x
     width = call.get("rotary_embedding_dim", 0) or x4.shape[3]
     out = run.empty([x4.shape[0], x4.shape[2], x4.shape[1], x4.shape[3]], x.dtype).swapped(1, 2)
-    cos, sin = (call.tensor(i).with_axis(1) for i in (1, 2))
-    _turn(run, x4, cos, sin, out, width // 2)
+    places = call.optional(3)
+    cos, sin = (call.dense(i) if places is None else chosen_rows(run, call.dense(i), places) for i in (1, 2))
+    neighbours = bool(call.get("interleaved", 0))
+    _turn(run, x4, cos.with_axis(1), sin.with_axis(1), out, width // 2, neighbours=neighbours)
     if width < x4.shape[3]:
         rest = x4.shape[3] - width
         copy(run, x4.sliced(3, width, rest), out.sliced(3, width, rest))

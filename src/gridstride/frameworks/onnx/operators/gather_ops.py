@@ -12,6 +12,7 @@ from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
+from gridstride.virtual.findings.finding import KernelFault
 
 THREADS = 256
 _MOST_DEPTH = 4
@@ -21,8 +22,19 @@ def _start(run: Launcher, entry: str, x: Tensor, indices: Tensor, out: Tensor, *
     if out.size:
         element, index = (c_type(t.dtype, entry) for t in (x, indices))
         kernel = run.own("indexing.cu", entry, ELEMENT=element, INDEX=index)
-        run.launch(kernel, ceil_div(out.size, THREADS), THREADS, [x, indices, out, out.size, *sizes])
+        try:
+            run.launch(kernel, ceil_div(out.size, THREADS), THREADS, [x, indices, out, out.size, *sizes])
+        except KernelFault as fault:
+            if not any(finding.kind == "trap" for finding in fault.findings):
+                raise
+            raise OnnxError(f"an index is out of range, of elements of shape {list(x.shape)}") from fault
     return out
+
+
+def chosen_rows(run: Launcher, x: Tensor, places: Tensor) -> Tensor:
+    """Rows of x [rows, width] by places of any shape."""
+    out = run.empty([*places.shape, x.shape[1]], x.dtype)
+    return _start(run, "onnx_gather", x, places, out, x.shape[0], places.size, x.shape[1])
 
 
 @operator("Gather")

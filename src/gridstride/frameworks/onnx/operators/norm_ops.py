@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from gridstride.frameworks.onnx.elementwise import Operand, evaluate
+from gridstride.frameworks.onnx.elementwise import Operand, broadcast, evaluate
 from gridstride.frameworks.onnx.expressions import computed_type, number
 from gridstride.frameworks.onnx.launcher import ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -19,8 +19,9 @@ _ROW_THREADS = 128
 def layer_norm(call: Call) -> list[Value]:
     run, x = call.run, call.dense(0)
     rows, columns, kind = _rows(call, x)
-    weight, bias, out = call.dense(1), call.optional(2), run.empty(x.shape, x.dtype)
-    _check_same(x, weight, columns, "scale")
+    weight, bias, out = _spread_over(call, x, 1), None, run.empty(x.shape, x.dtype)
+    if call.has(2):
+        bias = _spread_over(call, x, 2)
     mean, rstd = run.empty((rows,), "float32"), run.empty((rows,), "float32")
     if out.size:
         lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=2)
@@ -37,8 +38,7 @@ def layer_norm(call: Call) -> list[Value]:
 def rms_norm(call: Call) -> Value:
     run, x = call.run, call.dense(0)
     rows, columns, kind = _rows(call, x)
-    weight, out = call.dense(1), run.empty(x.shape, x.dtype)
-    _check_same(x, weight, columns, "scale")
+    weight, out = _spread_over(call, x, 1), run.empty(x.shape, x.dtype)
     if out.size:
         vectors = ceil_div(columns * x.dtype.itemsize, 16)
         threads = min(max(32 * ceil_div(vectors, 32), 32), 1024)
@@ -56,9 +56,12 @@ def _rows(call: Call, x: Tensor) -> tuple[int, int, str]:
     return x.size // columns if columns else 0, columns, element(x, call.node.op)
 
 
-def _check_same(x: Tensor, weight: Tensor, columns: int, name: str) -> None:
-    if weight.size != columns or weight.dtype != x.dtype:
-        raise OnnxError(f"{name} is {weight.dtype} {list(weight.shape)}, not {columns} of {x.dtype}")
+def _spread_over(call: Call, x: Tensor, index: int) -> Tensor:
+    """A scale or bias of all elements of a row, into whose shape it may have to be broadcast."""
+    shape, given = x.shape[axis_of(call.get("axis", -1), len(x.shape)) :], call.tensor(index)
+    if given.dtype != x.dtype or broadcast([given.shape, shape], "a scale or bias") != tuple(shape):
+        raise OnnxError(f"input {index} is {given.dtype} {list(given.shape)}, not {x.dtype} of the rows' {list(shape)}")
+    return call.dense(index) if given.size == prod(shape) else call.run.contiguous(given.expanded(shape))
 
 
 @operator("GroupNormalization", "InstanceNormalization")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gridstride.frameworks.onnx.elementwise import Operand, evaluate
 from gridstride.frameworks.onnx.expressions import c_type, computed_type
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -52,6 +53,27 @@ def reduce(call: Call) -> Value:
             return x
         axes = list(range(len(x.shape)))
     return reduced(call.run, x, axes, _REDUCTIONS[call.node.op], keep=bool(call.get("keepdims", 1)))
+
+
+@operator("ReduceLogSumExp")
+def log_of_sum_of_exponentials(call: Call) -> Value:
+    """By the largest, so that nothing overflows: one reduction for it, one of what is left."""
+    x = call.tensor(0)
+    axes = call.axes(len(x.shape)) or ([] if call.get("noop_with_empty_axes", 0) else list(range(len(x.shape))))
+    if not axes:
+        return x
+    run, kind = call.run, computed_type(x.dtype, "x")
+    largest = reduced(run, x, axes, _REDUCTIONS["ReduceMax"])
+    lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(2)]
+    infinite = f"(a1 - a1 != 0 ? ({kind})0 : a1)"
+    operands = [Operand(t.dtype, t) for t in (x, largest)]
+    powers = evaluate(run, "exponential", lines, f"exp(a0 - {infinite})", x.dtype, operands)
+    total = reduced(run, powers, axes, _REDUCTIONS["ReduceSum"])
+    operands = [Operand(t.dtype, t) for t in (total, largest)]
+    out = evaluate(run, "logarithm", lines, f"log(a0) + {infinite}", x.dtype, operands)
+    if call.get("keepdims", 1):
+        return out
+    return out.reshaped([n for axis, n in enumerate(x.shape) if axis not in axes])
 
 
 def reduced(run: Launcher, x: Tensor, axes: list[int], how: Reduction, *, keep: bool = True) -> Tensor:
