@@ -386,13 +386,16 @@ int main() {
 def test_a_variable_of_another_file(program: Run, tmp_path: Path, header: bool) -> None:
     """Without relocatable code nvcc makes another variable of that name; with a header the host's does not compile."""
     declared = "extern __device__ int shared_by_files;\n"
-    (tmp_path / "a.cu").write_text(
-        declared + "__global__ void read(int *out) { *out = shared_by_files; }\n"
-        "int main() { int *out; cudaMallocManaged(&out, 4); read<<<1, 1>>>(out); cudaDeviceSynchronize();\n"
-        "             return *out; }\n"
-    )
     (tmp_path / "b.cu").write_text(declared * header + "__device__ int shared_by_files = 42;\n")
-    done = program(tmp_path)
+    done = program(
+        declared
+        + """__global__ void read(int *out) { *out = shared_by_files; }
+int main() {
+  int *out; cudaMallocManaged(&out, 4); read<<<1, 1>>>(out); cudaDeviceSynchronize(); return *out;
+}
+""",
+        "b.cu",
+    )
     assert done.returncode == 42, done.stderr
     assert "once more with -rdc=true" in done.stderr
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from gridstride.frameworks.onnx import elementwise
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS, c_type
 from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants, remove_dropout
 from gridstride.frameworks.onnx.fusion import fuse
-from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, load_graph
+from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Branch, Graph, Node, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.model_file import first_sentence
 from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
+from gridstride.frameworks.onnx.operators.control_flow import CONTROL
 from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 from gridstride.protocol import DeviceError, LaunchError
@@ -94,7 +95,7 @@ class Engine:
     def _check_operators(self) -> None:
         known = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}
         missing: dict[str, str] = {}
-        for node in self.graph.nodes:
+        for node in _with_branches(self.graph.nodes):
             constant = all(name in self.graph.constants for name in node.present())
             constant = constant and not node.domain and node.op not in DRAWN
             if node.qualified not in known and not constant:
@@ -138,9 +139,19 @@ class Engine:
         return result
 
     def _node(self, launcher: Launcher, node: Node, known: dict[str, Value]) -> NodeRun:
-        values = [known[name] if name else None for name in node.inputs]
         launcher.launches = []
         began = time.perf_counter()
+        results, on_host = self._results(launcher, node, known)
+        ms, launches = 1e3 * (time.perf_counter() - began), tuple(launcher.launches)
+        where = "host" if on_host else "kernel" if launches else "view"
+        shape = tuple(int(n) for n in results[0].shape) if results else ()
+        return NodeRun(node.name, _title(node), shape, where, ms, launches)
+
+    def _results(
+        self, launcher: Launcher, node: Node, known: dict[str, Value]
+    ) -> tuple[Sequence[Value], bool]:  # fmt: skip
+        """What a node gives, which `known` has then, and whether the host computed it; OnnxError names the node."""
+        values = [known[name] if name else None for name in node.inputs]
         try:
             results, on_host = self._compute(launcher, node, values)
         except CompileError as error:
@@ -156,10 +167,7 @@ class Engine:
             said = f"{type(error).__name__}: {first_sentence(error)}"
             raise OnnxError(f"{node.name} ({node.qualified}) cannot be computed of these inputs: {said}") from error
         known.update((name, value) for name, value in zip(node.outputs, results, strict=False) if name)
-        ms, launches = 1e3 * (time.perf_counter() - began), tuple(launcher.launches)
-        where = "host" if on_host else "kernel" if launches else "view"
-        shape = tuple(int(n) for n in results[0].shape) if results else ()
-        return NodeRun(node.name, _title(node), shape, where, ms, launches)
+        return results, on_host
 
     def _compute(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> tuple[Sequence[Value], bool]:
         """What a node gives, and whether the host computed it."""
@@ -167,6 +175,8 @@ class Engine:
         if name in self._plugins:
             on_device = [None if value is None else launcher.on_device(value) for value in values]
             return _listed(self._plugins[name](launcher, node, *on_device)), False
+        if node.branches:
+            return self._branching(launcher, node, values), False
         if node.op in ("Shape", "Size") and not node.domain:
             return [_shape(node, values[0])], True
         hosted = [value for value in values if not isinstance(value, Tensor)]
@@ -183,6 +193,16 @@ class Engine:
             raise UnsupportedOperator(f"{node.name} ({name}): there is no kernel for it")
         return _listed(OPERATORS[name](call)), False
 
+    def _branching(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Sequence[Value]:
+        def run(branch: Branch, *given: Value) -> list[Value]:
+            known = {name: value for name, value in zip(node.inputs, values, strict=True) if name and value is not None}
+            known.update(zip(branch.inputs, given, strict=True))
+            for inner in branch.nodes:
+                self._results(launcher, inner, known)
+            return [known[name] for name in branch.outputs]
+
+        return CONTROL[node.op](launcher, node, values, run)
+
     def _elementwise(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Value:
         call = Call(launcher, node, values, self.graph.constants, self._kept, self.graph.opset)
         if node.op == "Identity":
@@ -193,6 +213,13 @@ class Engine:
             for i, (name, value) in enumerate(zip(node.inputs, values, strict=True))
         ]
         return elementwise.run_node(launcher, node, large, constants)
+
+
+def _with_branches(nodes: Sequence[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        for branch in node.branches.values():
+            yield from _with_branches(branch.nodes)
 
 
 def _listed(results: Any) -> Sequence[Value]:

@@ -41,9 +41,15 @@ def fold_constants(graph: Graph, *, everything: bool = False) -> int:
 
 def remove_dropout(graph: Graph) -> None:
     """Dropout of inference is its input, and its mask is true everywhere; OnnxError for one that trains."""
+    graph.nodes = _without_dropout(graph, graph.nodes)
+
+
+def _without_dropout(graph: Graph, given: Sequence[Node]) -> list[Node]:
     nodes: list[Node] = []
-    for node in graph.nodes:
+    for node in given:
         if node.op != "Dropout" or node.domain:
+            for branch in node.branches.values():
+                branch.nodes = _without_dropout(graph, branch.nodes)
             nodes.append(node)
             continue
         if len(node.inputs) > 2 and node.inputs[2]:
@@ -57,12 +63,12 @@ def remove_dropout(graph: Graph) -> None:
             nodes.append(Node("Shape", [x], [shape], name=f"{node.name}_shape"))
             filled = {"value": np.ones(1, bool)}
             nodes.append(Node("ConstantOfShape", [shape], [outputs[1]], filled, name=f"{node.name}_mask"))
-    graph.nodes = nodes
+    return nodes
 
 
 def _folds(node: Node, graph: Graph) -> bool:
     return (
-        not node.domain and node.op not in DRAWN
+        not node.domain and node.op not in DRAWN and not node.branches
         and all(name in graph.constants for name in node.present())
     )  # fmt: skip
 

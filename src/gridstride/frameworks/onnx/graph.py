@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from gridstride.frameworks.onnx.packages import onnx_package
 Array = np.ndarray[Any, Any]
 ELEMENTWISE = "Elementwise"
 """The operator that a chain of elementwise nodes is fused into; its `body` is the chain."""
+CONTROL_FLOW = frozenset({"If", "Loop"})
+"""Operators with graphs inside that the engine runs."""
 OLDEST = 7
 """Before it arithmetic broadcast by attributes, and Dropout and norms were in training unless a node said otherwise."""
 NEWEST = 25
@@ -34,6 +36,8 @@ class Node:
     domain: str = ""
     name: str = ""
     body: list[Node] = field(default_factory=list)
+    branches: dict[str, Branch] = field(default_factory=dict)
+    """Graphs inside, by attribute. What they read from outside stands at the end of `inputs`."""
 
     @property
     def qualified(self) -> str:
@@ -43,6 +47,17 @@ class Node:
     def present(self) -> list[str]:
         """Inputs that are there."""
         return [name for name in self.inputs if name]
+
+
+@dataclass(slots=True)
+class Branch:
+    """A graph inside a node: values that it is given by place, nodes, values that it gives."""
+
+    inputs: list[str]
+    outputs: list[str]
+    nodes: list[Node]
+    ends: list[Port]
+    """Its outputs as the file describes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +139,8 @@ def graph_of(model: Any, path: str) -> Graph:
     if graph.sparse_initializer:
         raise OnnxError(f"{path}: {graph.sparse_initializer[0].values.name!r} is sparse; weights must be dense")
     constants = {tensor.name: _array(tensor, path) for tensor in graph.initializer}
-    nodes = [_node(node, number, path) for number, node in enumerate(graph.node)]
-    for node in nodes:
-        _check_known(node, opset, path)
+    reader = _Reader(path, opset, constants)
+    nodes = reader.nodes(graph, {}, "")
     return Graph(
         name=path,
         inputs=[_port(value, path) for value in graph.input if value.name not in constants],
@@ -179,12 +193,46 @@ def _ranks(model: Any, path: str) -> dict[str, int]:
     return ranks | {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
 
 
-def _node(node: Any, number: int, path: str) -> Node:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    name = node.name or f"{node.op_type}_{number}"
-    return Node(
-        node.op_type, list(node.input), list(node.output), dict(_attributes(node, name, path)), domain, name
-    )  # fmt: skip
+@dataclass(slots=True)
+class _Reader:
+    """Nodes of a file, those of graphs inside with names of their own; their weights join `constants`."""
+
+    path: str
+    opset: int
+    constants: dict[str, Array]
+
+    def nodes(self, graph: Any, names: Mapping[str, str], prefix: str) -> list[Node]:
+        """`names`: values of a graph inside by the names that stand in the file; `prefix` is in front of them here."""
+        return [self._node(node, f"{prefix}{node.op_type}_{number}", names) for number, node in enumerate(graph.node)]
+
+    def _node(self, node: Any, unnamed: str, names: Mapping[str, str]) -> Node:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        name = node.name or unnamed
+        inputs, outputs = ([names.get(each, each) for each in given] for given in (node.input, node.output))
+        made = Node(node.op_type, inputs, outputs, dict(_attributes(node, name, self.path)), domain, name)
+        _check_known(made, self.opset, self.path)
+        for attribute in node.attribute:
+            if attribute.type == attribute.GRAPH:
+                branch = self._branch(attribute.g, names, f"{name}/{attribute.name}/")
+                made.branches[attribute.name] = branch
+                made.inputs += [each for each in _read_outside(branch) if each not in made.inputs]
+        return made
+
+    def _branch(self, graph: Any, names: Mapping[str, str], prefix: str) -> Branch:
+        own = [port.name for port in graph.input] + [tensor.name for tensor in graph.initializer]
+        own += [output for node in graph.node for output in node.output if output]
+        names = {**names, **{name: prefix + name for name in own}}
+        self.constants |= {names[tensor.name]: _array(tensor, self.path) for tensor in graph.initializer}
+        ends = [_port(value, self.path) for value in graph.output]
+        given, gives = ([names.get(port.name, port.name) for port in ports] for ports in (graph.input, graph.output))
+        return Branch(given, gives, self.nodes(graph, names, prefix), ends)
+
+
+def _read_outside(branch: Branch) -> list[str]:
+    """What a branch reads or gives that it was not given and does not make."""
+    made = {*branch.inputs, *(output for node in branch.nodes for output in node.outputs)}
+    read = [*(name for node in branch.nodes for name in node.present()), *branch.outputs]
+    return [name for name in dict.fromkeys(read) if name not in made]
 
 
 def _attributes(node: Any, name: str, path: str) -> Iterator[tuple[str, Any]]:
@@ -192,9 +240,11 @@ def _attributes(node: Any, name: str, path: str) -> Iterator[tuple[str, Any]]:
     kinds = onnx.AttributeProto
     for attribute in node.attribute:
         if attribute.type in (kinds.GRAPH, kinds.GRAPHS):
+            if node.op_type in CONTROL_FLOW and not node.domain:
+                continue
             raise UnsupportedOperator(
-                f"{path}: {name} is {node.op_type}, an operator with graphs inside, which the engine does not run: "
-                "export the model without control flow, or run it with onnxruntime"
+                f"{path}: {name} is {node.op_type}, an operator with graphs inside, of which the engine runs "
+                f"{' and '.join(sorted(CONTROL_FLOW))}: run the model with onnxruntime"
             )
         value = onnx.helper.get_attribute_value(attribute)
         if attribute.type == kinds.TENSOR:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
-from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Node
+from gridstride.frameworks.onnx.graph import CONTROL_FLOW, ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.tensors import Tensor, Value
@@ -21,7 +21,7 @@ PLUGINS: dict[str, Callable[..., Results]] = {}
 """Functions of users, likewise."""
 _FUSED = "gridstride::"
 """The domain of what nodes are fused into."""
-ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", "Dropout", ELEMENTWISE})
+ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", "Dropout", ELEMENTWISE, *CONTROL_FLOW})
 """What the engine does besides, without a function of its own."""
 
 
