@@ -8,6 +8,7 @@ import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, evaluate
 from gridstride.frameworks.onnx.expressions import c_type
+from gridstride.frameworks.onnx.graph import Array
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
@@ -37,6 +38,13 @@ def chosen_rows(run: Launcher, x: Tensor, places: Tensor) -> Tensor:
     return _start(run, "onnx_gather", x, places, out, x.shape[0], places.size, x.shape[1])
 
 
+def chosen_along(run: Launcher, x: Tensor, axis: int, places: Array) -> Tensor:
+    """The elements of x at these places of an axis, int64 [n]."""
+    out = run.empty([*x.shape[:axis], len(places), *x.shape[axis + 1 :]], x.dtype)
+    sizes = (x.shape[axis], len(places), prod(x.shape[axis + 1 :]))
+    return _start(run, "onnx_gather", run.contiguous(x), run.on_device(places), out, *sizes)
+
+
 @operator("Gather")
 def gather(call: Call) -> Value:
     x = call.tensor(0)
@@ -54,11 +62,13 @@ def gather(call: Call) -> Value:
 
 @operator("GatherElements")
 def gather_elements(call: Call) -> Value:
-    x, places = call.dense(0), call.dense(1)
+    x, places = call.tensor(0), call.dense(1)
     axis = axis_of(call.get("axis", 0), len(x.shape))
-    if any(a != b for i, (a, b) in enumerate(zip(x.shape, places.shape, strict=True)) if i != axis):
-        raise OnnxError(f"data {list(x.shape)} and indices {list(places.shape)} differ off axis {axis}")
-    out = call.run.empty(places.shape, x.dtype)
+    if any(a < b for i, (a, b) in enumerate(zip(x.shape, places.shape, strict=True)) if i != axis):
+        raise OnnxError(f"indices {list(places.shape)} are more than data {list(x.shape)} off axis {axis}")
+    for i, n in enumerate(places.shape):
+        x = x if i == axis else x.sliced(i, 0, n)
+    x, out = call.run.contiguous(x), call.run.empty(places.shape, x.dtype)
     inner = prod(x.shape[axis + 1 :])
     return _start(call.run, "onnx_gather_elements", x, places, out, x.shape[axis], places.shape[axis], inner)
 

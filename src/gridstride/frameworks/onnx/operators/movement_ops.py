@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
 
 from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate, fill, run_node
 from gridstride.frameworks.onnx.expressions import C_TYPES
-from gridstride.frameworks.onnx.graph import Node
+from gridstride.frameworks.onnx.graph import Array, Node
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
+from gridstride.frameworks.onnx.operators.gather_ops import chosen_along
 from gridstride.frameworks.onnx.packages import onnx_package
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value
@@ -158,18 +159,40 @@ def concat(call: Call) -> Value:
     return out
 
 
+_PADDED_BY: dict[str, Callable[[Array, int], Array]] = {
+    "edge": lambda place, n: np.clip(place, 0, n - 1),
+    "reflect": lambda place, n: (n - 1) - abs((n - 1) - place % max(2 * (n - 1), 1)),
+    "wrap": lambda place, n: place % n,
+}
+"""By mode: the places in x of places in the result, which count from the first element of x."""
+
+
+def _padded(call: Call, x: Tensor, axis: int, pads: tuple[int, int], mode: str) -> Tensor:
+    """One axis of x padded by its own elements, or cut where a pad is below 0."""
+    (ahead, behind), n = pads, x.shape[axis]
+    if ahead <= 0 and behind <= 0:
+        return x.sliced(axis, -ahead, n + ahead + behind)
+    if not n:
+        raise OnnxError(f"axis {axis} has no elements to pad it with")
+    return chosen_along(call.run, x, axis, _PADDED_BY[mode](np.arange(-ahead, n + behind), n))
+
+
 @operator("Pad")
 def pad(call: Call) -> Value:
     x = call.tensor(0)
     mode, rank = call.get("mode", "constant"), len(x.shape)
-    if mode != "constant":
-        raise OnnxError(f"mode {mode!r} is not supported: constant is")
+    if mode != "constant" and mode not in _PADDED_BY:
+        raise OnnxError(f"mode {mode!r} is none of constant, {', '.join(_PADDED_BY)}")
     pads = call.get("pads") or call.integers(1) or []
     axes = call.axes(rank, 3) or list(range(rank))
     value = call.run.on_host(call.value(2)) if call.has(2) else np.asarray(call.get("value", 0.0), x.dtype)
     ahead, behind = [0] * rank, [0] * rank
     for place, axis in enumerate(axes):
         ahead[axis], behind[axis] = pads[place], pads[place + len(axes)]
+    if mode != "constant":
+        for axis in range(rank):
+            x = _padded(call, x, axis, (ahead[axis], behind[axis]), mode)
+        return x
     out = call.run.empty([a + n + b for a, n, b in zip(ahead, x.shape, behind, strict=True)], x.dtype)
     fill(call.run, value.astype(x.dtype), out)
     inner = out
@@ -179,6 +202,22 @@ def pad(call: Call) -> Value:
     if x.size:
         copy(call.run, x, inner)
     return out
+
+
+@operator("DepthToSpace", "SpaceToDepth")
+def blocks(call: Call) -> Value:
+    """[N, C b b, H, W] to [N, C, H b, W b], by mode DCR or CRD, and back: transposes."""
+    x, b, run = call.tensor(0), call.get("blocksize"), call.run
+    if len(x.shape) != 4 or b < 1:
+        raise OnnxError(f"x has {len(x.shape)} axes and blocksize is {b}: 4 and 1 or above")
+    n, c, h, w = x.shape
+    if call.node.op == "SpaceToDepth":
+        split = run.contiguous(x).reshaped((n, c, h // b, b, w // b, b))
+        return run.contiguous(split.permuted([0, 3, 5, 1, 2, 4])).reshaped((n, c * b * b, h // b, w // b))
+    deep = call.get("mode", "DCR") == "DCR"
+    split = run.contiguous(x).reshaped((n, b, b, c // (b * b), h, w) if deep else (n, c // (b * b), b, b, h, w))
+    order = [0, 3, 4, 1, 5, 2] if deep else [0, 1, 4, 2, 5, 3]
+    return run.contiguous(split.permuted(order)).reshaped((n, c // (b * b), h * b, w * b))
 
 
 @operator("Tile")
