@@ -56,8 +56,8 @@ class Branch:
     inputs: list[str]
     outputs: list[str]
     nodes: list[Node]
-    ends: list[Port]
-    """Its outputs as the file describes them."""
+    ends: list[Port | None]
+    """Its outputs as the file describes them; it need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class _Reader:
         own += [output for node in graph.node for output in node.output if output]
         names = {**names, **{name: prefix + name for name in own}}
         self.constants |= {names[tensor.name]: _array(tensor, self.path) for tensor in graph.initializer}
-        ends = [_port(value, self.path) for value in graph.output]
+        ends = [_port(value, self.path) if value.HasField("type") else None for value in graph.output]
         given, gives = ([names.get(port.name, port.name) for port in ports] for ports in (graph.input, graph.output))
         return Branch(given, gives, self.nodes(graph, names, prefix), ends)
 

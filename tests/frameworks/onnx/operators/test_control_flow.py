@@ -86,3 +86,17 @@ def test_what_goes_wrong_inside_names_both_nodes() -> None:
     engine = Engine(graph_of(onnx.parser.parse_model(text), "m.onnx"))
     with pytest.raises(OnnxError, match=r"If_2 \(If\): If_2/else_branch/Gather_1 \(Gather\): an index is out of range"):
         engine.run({"c": np.array(False), "x": np.ones(3, np.float32)})
+
+
+def test_results_of_a_graph_inside_need_no_type() -> None:
+    model = onnx.parser.parse_model(TURNS)
+    (body,) = (each.g for node in model.graph.node for each in node.attribute if each.name == "body")
+    for value in body.output:
+        value.ClearField("type")
+    engine = Engine(graph_of(model, "m.onnx"))
+    assert next(iter(engine.run({"most": np.array(1), "x": np.ones(2, np.float32)}).outputs.values())).tolist() == [
+        2,
+        2,
+    ]
+    with pytest.raises(OnnxError, match="it ends before its first turn"):
+        engine.run({"most": np.array(0), "x": np.ones(2, np.float32)})

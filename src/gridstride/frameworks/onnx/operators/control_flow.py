@@ -54,9 +54,11 @@ def _given(value: Value | None) -> Value:
     return value
 
 
-def _stacked(launcher: Launcher, values: Sequence[Value], end: Port) -> Value:
+def _stacked(launcher: Launcher, values: Sequence[Value], end: Port | None) -> Value:
     """One value for each turn, along a new first axis; of no turns as many axes as the file says."""
     if not values:
+        if end is None:
+            raise OnnxError("it ends before its first turn, and the file does not say of which type its results are")
         return np.empty((0, *(n if isinstance(n, int) else 0 for n in end.shape or ())), end.dtype)
     if not any(isinstance(value, Tensor) for value in values):
         return np.stack([launcher.on_host(value) for value in values])
