@@ -146,6 +146,10 @@ def test_a_plugin_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         (("export", "m.py:mlp", "-o", "a.txt"), "--out a.txt must end in .onnx"),
         (("export", "m.py:mlp", "-o", "no/a.onnx"), "there is no folder no"),
         (("export", "m.py:mlp", "-o", "a.onnx", "--opset", "3"), "opset 3 must be from 18 to 24"),
+        (
+            ("export", "m.py:mlp", "-o", "a.onnx", "--dtype", "float16"),
+            "--dtype float16 is for model folders: m.py:mlp",
+        ),
         (("export", "m.py:looks", "-o", "a.onnx"), "PyTorch cannot export Looks: "),
         (("check", "none.onnx"), "there is no file none.onnx"),
         (("run", "m.py"), "m.py is no ONNX model"),
