@@ -18,7 +18,7 @@ from gridstride.frameworks.onnx import elementwise
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS, c_type
 from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants, remove_dropout
 from gridstride.frameworks.onnx.fusion import fuse
-from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Branch, Graph, Node, load_graph
+from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, Subgraph, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.model_file import first_sentence
@@ -95,7 +95,7 @@ class Engine:
     def _check_operators(self) -> None:
         known = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}
         missing: dict[str, str] = {}
-        for node in _with_branches(self.graph.nodes):
+        for node in _with_subgraphs(self.graph.nodes):
             constant = all(name in self.graph.constants for name in node.present())
             constant = constant and not node.domain and node.op not in DRAWN
             if node.qualified not in known and not constant:
@@ -175,7 +175,7 @@ class Engine:
         if name in self._plugins:
             on_device = [None if value is None else launcher.on_device(value) for value in values]
             return _listed(self._plugins[name](launcher, node, *on_device)), False
-        if node.branches:
+        if node.subgraphs:
             return self._branching(launcher, node, values), False
         if node.op in ("Shape", "Size") and not node.domain:
             return [_shape(node, values[0])], True
@@ -194,7 +194,7 @@ class Engine:
         return _listed(OPERATORS[name](call)), False
 
     def _branching(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Sequence[Value]:
-        def run(branch: Branch, *given: Value) -> list[Value]:
+        def run(branch: Subgraph, *given: Value) -> list[Value]:
             known = {name: value for name, value in zip(node.inputs, values, strict=True) if name and value is not None}
             known.update(zip(branch.inputs, given, strict=True))
             for inner in branch.nodes:
@@ -215,11 +215,11 @@ class Engine:
         return elementwise.run_node(launcher, node, large, constants)
 
 
-def _with_branches(nodes: Sequence[Node]) -> Iterator[Node]:
+def _with_subgraphs(nodes: Sequence[Node]) -> Iterator[Node]:
     for node in nodes:
         yield node
-        for branch in node.branches.values():
-            yield from _with_branches(branch.nodes)
+        for branch in node.subgraphs.values():
+            yield from _with_subgraphs(branch.nodes)
 
 
 def _listed(results: Any) -> Sequence[Value]:

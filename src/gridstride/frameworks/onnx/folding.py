@@ -48,7 +48,7 @@ def _without_dropout(graph: Graph, given: Sequence[Node]) -> list[Node]:
     nodes: list[Node] = []
     for node in given:
         if node.op != "Dropout" or node.domain:
-            for branch in node.branches.values():
+            for branch in node.subgraphs.values():
                 branch.nodes = _without_dropout(graph, branch.nodes)
             nodes.append(node)
             continue
@@ -68,7 +68,7 @@ def _without_dropout(graph: Graph, given: Sequence[Node]) -> list[Node]:
 
 def _folds(node: Node, graph: Graph) -> bool:
     return (
-        not node.domain and node.op not in DRAWN and not node.branches
+        not node.domain and node.op not in DRAWN and not node.subgraphs
         and all(name in graph.constants for name in node.present())
     )  # fmt: skip
 

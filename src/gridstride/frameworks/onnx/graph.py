@@ -36,7 +36,7 @@ class Node:
     domain: str = ""
     name: str = ""
     body: list[Node] = field(default_factory=list)
-    branches: dict[str, Branch] = field(default_factory=dict)
+    subgraphs: dict[str, Subgraph] = field(default_factory=dict)
     """Graphs inside, by attribute. What they read from outside stands at the end of `inputs`."""
 
     @property
@@ -50,7 +50,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Branch:
+class Subgraph:
     """A graph inside a node: values that it is given by place, nodes, values that it gives."""
 
     inputs: list[str]
@@ -214,21 +214,21 @@ class _Reader:
         for attribute in node.attribute:
             if attribute.type == attribute.GRAPH:
                 branch = self._branch(attribute.g, names, f"{name}/{attribute.name}/")
-                made.branches[attribute.name] = branch
+                made.subgraphs[attribute.name] = branch
                 made.inputs += [each for each in _read_outside(branch) if each not in made.inputs]
         return made
 
-    def _branch(self, graph: Any, names: Mapping[str, str], prefix: str) -> Branch:
+    def _branch(self, graph: Any, names: Mapping[str, str], prefix: str) -> Subgraph:
         own = [port.name for port in graph.input] + [tensor.name for tensor in graph.initializer]
         own += [output for node in graph.node for output in node.output if output]
         names = {**names, **{name: prefix + name for name in own}}
         self.constants |= {names[tensor.name]: _array(tensor, self.path) for tensor in graph.initializer}
         ends = [_port(value, self.path) if value.HasField("type") else None for value in graph.output]
         given, gives = ([names.get(port.name, port.name) for port in ports] for ports in (graph.input, graph.output))
-        return Branch(given, gives, self.nodes(graph, names, prefix), ends)
+        return Subgraph(given, gives, self.nodes(graph, names, prefix), ends)
 
 
-def _read_outside(branch: Branch) -> list[str]:
+def _read_outside(branch: Subgraph) -> list[str]:
     """What a branch reads or gives that it was not given and does not make."""
     made = {*branch.inputs, *(output for node in branch.nodes for output in node.outputs)}
     read = [*(name for node in branch.nodes for name in node.present()), *branch.outputs]

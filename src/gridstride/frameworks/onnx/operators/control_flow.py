@@ -17,12 +17,12 @@ Run = Callable[..., list[Value]]
 
 
 def _branch_taken(launcher: Launcher, node: Node, values: Sequence[Value | None], run: Run) -> list[Value]:
-    return run(node.branches["then_branch" if _is_true(launcher, values[0]) else "else_branch"])
+    return run(node.subgraphs["then_branch" if _is_true(launcher, values[0]) else "else_branch"])
 
 
 def _repeated(launcher: Launcher, node: Node, values: Sequence[Value | None], run: Run) -> list[Value]:
     """Inputs: how often at most and whether at all, each or absent, then what goes from turn to turn."""
-    branch = node.branches["body"]
+    branch = node.subgraphs["body"]
     carried = len(branch.inputs) - 2
     most, state = values[0], [_given(value) for value in values[2 : 2 + carried]]
     turns = None if most is None else int(launcher.on_host(most).reshape(()))
