@@ -17,7 +17,7 @@ from gridstride.judge.problem import Case, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _LEAST, _MOST = 1 << 18, 1 << 31
-MOST_ELEMENTS = 160 << 20  # of all arrays of a case together
+_ELEMENTS = 160 << 20  # of all arrays of a case together
 _SIZES = 3  # of one kernel
 _MARGIN = 1 << 10  # elements past a number
 _SMS = 132
@@ -45,14 +45,14 @@ def far_sizes(problem: Problem, launch: SymbolicLaunch, constants: Iterable[int]
         timed = problem.timed[name]
         if timed > _LEAST:
             ends = sorted({*constants, *_ends_of_growth(problem, launch, name)})
-            passed = [end for end in ends if most < end < timed and _elements(problem, name, end) <= MOST_ELEMENTS]
+            passed = [end for end in ends if most < end < timed and _elements(problem, name, end) <= _ELEMENTS]
             yield from ((name, end) for end in passed[-_SIZES:])
 
 
 def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
     """A size past the end: two or four times as far where there is room: what is behind it decides something then."""
     far = (many * end for many in (4, 2) if many * end < problem.timed[name])
-    size = next((size for size in far if _elements(problem, name, size) <= MOST_ELEMENTS), end)
+    size = next((size for size in far if _elements(problem, name, size) <= _ELEMENTS), end)
     return size + draw.randint(1, _MARGIN)
 
 

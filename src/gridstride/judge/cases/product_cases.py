@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
-from gridstride.judge.cases.far_sizes import MOST_ELEMENTS
 from gridstride.judge.cases.size_products import HELD, SizeProduct
 from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Case, Parameter, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate
 
 _WORK = 1 << 31  # floating-point operations of a case
+_MOST_ELEMENTS = 3 << 26  # of all arrays: as many as vector_add has when it is timed
 _SMS = 132
 _LEAST = 1 << 8  # the longest size
 _SURELY = HELD * 9 // 4  # an unsigned number, too, in the last blocks
@@ -67,7 +67,7 @@ def size_arguments(problem: Problem, sizes: Mapping[str, int]) -> dict[str, int]
 
 def _fits(problem: Problem, sizes: Mapping[str, int]) -> bool:
     elements = sum(_elements(p, sizes) for p in problem.parameters if p.shape)
-    return elements <= MOST_ELEMENTS and problem.work(sizes)[0] <= _WORK
+    return elements <= _MOST_ELEMENTS and problem.work(sizes)[0] <= _WORK
 
 
 def _elements(parameter: Parameter, sizes: Mapping[str, int]) -> int:
