@@ -14,25 +14,35 @@ T = TypeVar("T")
 
 
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives; ClientGone, and `work` cancelled, when the client goes first. The body must have been read."""
-    working = asyncio.ensure_future(work)
+    """What `work` gives; ClientGone, and `work` cancelled, when the client goes first. The body must have been read.
+
+    `work` runs in the caller's task, which the one that watches cancels: a task for itself would be the dearer half.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled_before, gone = task.cancelling(), False
+
+    def leave(watching: asyncio.Future[Any]) -> None:
+        nonlocal gone
+        if not watching.cancelled() and not ended:
+            watching.exception()  # is taken note of: a connection that cannot be read is one that has gone
+            gone = True
+            task.cancel()
+
+    ended = False
     watching = asyncio.ensure_future(_gone(receive))
+    watching.add_done_callback(leave)
     try:
-        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise ClientGone
+        return await work
+    except asyncio.CancelledError:
+        if gone and task.uncancel() <= cancelled_before:
+            raise ClientGone from None
+        raise
     finally:
-        await _cancelled(working, watching)
+        ended = True
+        watching.cancel()
 
 
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
-    """Their clean-up is done when this returns."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gridstride.serve.http.disconnect import unless_gone
-from gridstride.serve.http.errors import ApiError, ClientGone, as_api_error
+from gridstride.serve.http.errors import ClientGone, as_api_error, unexpected
 
 log = logging.getLogger("gridstride.serve")
 Events = AsyncIterator[list[dict[str, Any]]]
@@ -51,7 +51,7 @@ class EventStream(Response):
         except TimeoutError:
             raise
         except Exception as error:
-            body = _told(error, scope).body
+            body = (as_api_error(error) or unexpected(error, scope)).body
             body = {**body["error"], "type": "error"} if self._named else body
             await self._send(send, _event(body, named=self._named), last=True)
         else:
@@ -61,15 +61,6 @@ class EventStream(Response):
         if data or last:
             async with asyncio.timeout(self._patience):
                 await send({"type": "http.response.body", "body": data, "more_body": not last})
-
-
-def _told(error: Exception, scope: Scope) -> ApiError:
-    known = as_api_error(error)
-    if known is not None:
-        return known
-    id = scope.get("request_id")
-    log.error("request %s failed", id, exc_info=error)
-    return ApiError(f"The server had an error. Its log has more under request {id}.", status=500)
 
 
 def _event(event: dict[str, Any], *, named: bool) -> bytes:

@@ -6,40 +6,42 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse
 from starlette.responses import Response
+from starlette.types import Receive
 
 from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Reader, Said, Thought
 from gridstride.serve.client.output import Piece
 from gridstride.serve.http import logprobs
 from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
 from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, joined
-from gridstride.serve.http.requests.body import documented, parsed
 from gridstride.serve.http.requests.generate import ChatRequest
 from gridstride.serve.http.sampling import chat_max_tokens, sequences
 from gridstride.serve.http.sse import EventStream
-from gridstride.serve.http.state import Server, server_of
-
-router = APIRouter()
-Body = Annotated[ChatRequest, Depends(parsed(ChatRequest))]
+from gridstride.serve.http.state import Server
 
 
-@router.post("/v1/chat/completions", response_model=None, openapi_extra=documented(ChatRequest))
-async def chat_completions(request: Request, body: Body) -> Response:
+async def chat_completions(server: Server, body: ChatRequest, receive: Receive) -> Response | dict[str, Any]:
     """The answer to a conversation, whole or as events."""
-    server = server_of(request)
     server.check_model(body.model)
-    generation, how = await unless_gone(request.receive, begin(server, body))
+    if not body.stream:
+        return await unless_gone(receive, _whole(server, body))
+    generation, how = await unless_gone(receive, begin(server, body))
     answer = _Answer(server, body, how)
-    if body.stream:
-        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+
+
+ENDPOINTS = (Endpoint("/v1/chat/completions", ChatRequest, chat_completions),)
+
+
+async def _whole(server: Server, body: ChatRequest) -> dict[str, Any]:
+    generation, how = await begin(server, body)
     try:
-        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+        return await _Answer(server, body, how).whole(generation)
     finally:
         generation.close()
 

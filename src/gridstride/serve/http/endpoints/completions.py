@@ -6,40 +6,43 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse
 from starlette.responses import Response
+from starlette.types import Receive
 
 from gridstride.serve.client.output import Piece
 from gridstride.serve.http import logprobs
 from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, NoTokens, joined
-from gridstride.serve.http.requests.body import documented, parsed
 from gridstride.serve.http.requests.generate import CompletionRequest
 from gridstride.serve.http.sampling import binding_field, schema_of, sequences
 from gridstride.serve.http.sse import EventStream
-from gridstride.serve.http.state import Server, server_of
+from gridstride.serve.http.state import Server
 
-router = APIRouter()
-Body = Annotated[CompletionRequest, Depends(parsed(CompletionRequest))]
 _MAX_TOKENS = 16  # OpenAI's default
 
 
-@router.post("/v1/completions", response_model=None, openapi_extra=documented(CompletionRequest))
-async def completions(request: Request, body: Body) -> Response:
+async def completions(server: Server, body: CompletionRequest, receive: Receive) -> Response | dict[str, Any]:
     """How the prompts go on, whole or as events."""
-    server = server_of(request)
     server.check_model(body.model)
     _check(body, server)
-    generation, prompts = await unless_gone(request.receive, _begin(server, body))
+    if not body.stream:
+        return await unless_gone(receive, _whole(server, body))
+    generation, prompts = await unless_gone(receive, _begin(server, body))
     answer = _Answer(server, body, prompts)
-    if body.stream:
-        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+
+
+ENDPOINTS = (Endpoint("/v1/completions", CompletionRequest, completions),)
+
+
+async def _whole(server: Server, body: CompletionRequest) -> dict[str, Any]:
+    generation, prompts = await _begin(server, body)
     try:
-        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+        return await _Answer(server, body, prompts).whole(generation)
     finally:
         generation.close()
 
