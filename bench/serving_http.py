@@ -1,6 +1,6 @@
 """What HTTP costs: the real server in front of an engine that thinks nothing, under the real load.
 
-    python bench/serving_http.py [--requests 1024] [--seconds-a-call 0.013]
+    python bench/serving_http.py [--requests 1024] [--seconds-a-call 0.013] [--against REVISION]
 
 The engine gives every running sequence eight tokens a call, as on a GPU; what is left is JSON, text, metrics and
 sockets. Processor time of the server's process and of the load's, for a request of one token and for a further token,
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import resource
 import statistics
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,52 +151,104 @@ def under_load(server: subprocess.Popen[str], url: str, requests: int, outputs: 
             "load": after[1] - before[1]}  # fmt: skip
 
 
+def environment(source: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(source)}
+
+
+@contextmanager
+def served(folder: str, source: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server whose package is in `source`, and its address."""
+    command = [sys.executable, __file__, "--serve", folder, "--seconds-a-call", str(seconds)]
+    if len(common.CORES) > 1:
+        command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(source)) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().strip()
+            if not url:
+                raise SystemExit("the server did not start; what it said stands above")
+            yield server, url
+        finally:
+            server.terminate()
+
+
+def source_of(revision: str, folder: Path) -> Path:
+    """The package as it is in a revision."""
+    archive = subprocess.run(["git", "archive", revision, "src"], cwd=common.ROOT, capture_output=True, check=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
+    return folder / "src"
+
+
+def figures(runs: Mapping[str, list[dict[str, float]]], alone: Mapping[str, float]) -> dict[str, Any]:
+    """Of one server, from the medians of its runs."""
+    one, mixed = ({key: statistics.median(run[key] for run in runs[outputs]) for key in runs[outputs][0]}
+                  for outputs in (ONE, MIXED))  # fmt: skip
+    made: dict[str, Any] = {"tokens_per_second": mixed["tokens"] / mixed["seconds"], "parts": dict(alone)}
+    for who in ("server", "load"):
+        made[who] = {
+            "request_us": one[who] / one["tokens"] * 1e6,
+            "token_us": (mixed[who] - one[who]) / (mixed["tokens"] - one["tokens"]) * 1e6,
+        }
+    return made | {"runs": dict(runs)}
+
+
+def rows(name: str, made: Mapping[str, Any]) -> list[common.Row]:
+    alone = made["parts"]
+    return [
+        common.Row(f"{name}: through HTTP", f"{made['tokens_per_second']:.0f} tok/s"),
+        *(common.Row(f"{name}: the {who}'s process", f"{made[who]['request_us']:.0f} us a request, "
+                     f"{made[who]['token_us']:.1f} us a token") for who in ("server", "load")),
+        common.Row(f"{name}: eight tokens at a time",
+                   f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"),
+    ]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1024)
     parser.add_argument("--seconds-a-call", type=float, default=0.013)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--against", metavar="REVISION")
     parser.add_argument("--serve", metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--parts", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, default=common.RESULTS)
     words = parser.parse_args()
     if words.serve:
         serve(words.serve, words.seconds_a_call)
         return
+    if words.parts:
+        print(json.dumps(parts(words.parts)))
+        return
     started = common.machine()
-    runs: dict[str, list[dict[str, float]]] = {ONE: [], MIXED: []}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         write_tokenizer(Path(folder))
-        command = [sys.executable, __file__, "--serve", folder, "--seconds-a-call", str(words.seconds_a_call)]
+        sources = {"now": common.ROOT / "src"}
+        if words.against:
+            before = stack.enter_context(tempfile.TemporaryDirectory())
+            sources["before"] = source_of(words.against, Path(before))
+        alone = {}
+        for name, source in sources.items():
+            command = [sys.executable, __file__, "--parts", folder]
+            told = subprocess.run(command, env=environment(source), stdout=subprocess.PIPE, text=True, check=True)
+            alone[name] = json.loads(told.stdout)
         if len(common.CORES) > 1:
             os.sched_setaffinity(0, {common.CORES[0]})
-            command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
-        alone = parts(folder)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            try:
-                assert server.stdout is not None
-                url = server.stdout.readline().strip()
-                if not url:
-                    raise SystemExit("the server did not start; what it said stands above")
-                under_load(server, url, words.requests, ONE)  # what is slow once
-                for _ in range(REPEATS):
-                    for outputs, found in runs.items():
-                        found.append(under_load(server, url, words.requests, outputs))
-            finally:
-                server.terminate()
-    one, mixed = ({key: statistics.median(run[key] for run in found) for key in found[0]} for found in runs.values())
-    made: dict[str, Any] = {"requests": words.requests, "tokens_per_second": mixed["tokens"] / mixed["seconds"],
-                            "parts": alone}  # fmt: skip
-    rows = [common.Row("through HTTP", f"{made['tokens_per_second']:.0f} tok/s")]
-    for who in ("server", "load"):
-        made[who] = each = {
-            "request_us": one[who] / words.requests * 1e6,
-            "token_us": (mixed[who] - one[who]) / (mixed["tokens"] - one["tokens"]) * 1e6,
+        servers = {
+            name: stack.enter_context(served(folder, source, words.seconds_a_call)) for name, source in sources.items()
         }
-        rows.append(common.Row(f"the {who}'s process", f"{each['request_us']:.0f} us a request, "
-                               f"{each['token_us']:.1f} us a token"))  # fmt: skip
-    said = f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"
-    rows.append(common.Row("eight tokens at a time", said))
-    print(common.table(rows))
-    print(common.save("serving_http", {**made, "runs": runs}, started=started, folder=words.results))
+        for server, url in servers.values():
+            under_load(server, url, words.requests, ONE)  # what is slow once
+        runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {ONE: [], MIXED: []} for name in servers}
+        for _ in range(words.repeats):
+            for outputs in (ONE, MIXED):
+                for name, (server, url) in servers.items():
+                    runs[name][outputs].append(under_load(server, url, words.requests, outputs))
+    made = {name: figures(runs[name], alone[name]) for name in servers}
+    print(common.table([row for name in made for row in rows(name, made[name])]))
+    result = {"requests": words.requests, **made["now"]}
+    if words.against:
+        result["before"] = {"revision": words.against, **made["before"]}
+    print(common.save("serving_http", result, started=started, folder=words.results))
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Generation:
                 self._count(index, piece, update.cached_tokens)
                 if piece.finish is not None:
                     self._end(index, piece)
-                pieces[index] = joined(pieces[index], piece) if index in pieces else piece
+                pieces[index] = piece
             yield pieces
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gridstride.serve.http.disconnect import unless_gone
 from gridstride.serve.http.embedding import Vectors, embedded
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.embeddings import RerankRequest, ScoreRequest
 from gridstride.serve.http.state import Server
 
@@ -30,7 +30,7 @@ async def rerank(server: Server, body: RerankRequest, receive: Receive) -> dict[
         for index in order
     ]
     usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
-    return {"id": f"rerank-{uuid.uuid4().hex}", "model": body.model, "results": results, "usage": usage}
+    return {"id": f"rerank-{new_id()}", "model": body.model, "results": results, "usage": usage}
 
 
 async def score(server: Server, body: ScoreRequest, receive: Receive) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def score(server: Server, body: ScoreRequest, receive: Receive) -> dict[st
     scores = np.clip((first * second).sum(axis=-1), -1, 1).tolist()
     usage = {"prompt_tokens": tokens + more, "total_tokens": tokens + more}
     return {
-        "id": f"score-{uuid.uuid4().hex}",
+        "id": f"score-{new_id()}",
         "object": "list",
         "created": int(time.time()),
         "model": body.model,

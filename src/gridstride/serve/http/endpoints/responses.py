@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,10 +18,11 @@ from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.endpoints.chat import begin
 from gridstride.serve.http.errors import ApiError, as_api_error
 from gridstride.serve.http.generation import Generation
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import ChatRequest
 from gridstride.serve.http.requests.responses import ResponsesRequest
 from gridstride.serve.http.response_items import Item, Items
-from gridstride.serve.http.sse import EventStream
+from gridstride.serve.http.sse import Events, EventStream
 from gridstride.serve.http.state import Server
 
 _NAMES = (
@@ -39,12 +39,15 @@ async def responses(server: Server, body: ResponsesRequest, receive: Receive) ->
     server.check_model(body.model)
     if not body.stream:
         return await unless_gone(receive, _whole(server, body))
-    generation, how = await unless_gone(receive, _begin(server, body))
-    events, patience = _Answer(server, body, how).events(generation), server.settings.write_timeout
-    return EventStream(events, generation.close, patience=patience, named=True)
+    return EventStream(_streamed(server, body), patience=server.settings.write_timeout, named=True)
 
 
 ENDPOINTS = (Endpoint("/v1/responses", ResponsesRequest, responses),)
+
+
+async def _streamed(server: Server, body: ResponsesRequest) -> tuple[Events, Callable[[], None]]:
+    generation, how = await _begin(server, body)
+    return _Answer(server, body, how).events(generation), generation.close
 
 
 async def _whole(server: Server, body: ResponsesRequest) -> Item:
@@ -80,7 +83,7 @@ class _Answer:
     def __init__(self, server: Server, body: ResponsesRequest, how: Answering) -> None:
         self._body, self._tokenizer = body, server.prepare.tokenizer
         self._reader, self._items = how.reader(), Items()
-        self._id, self._created = f"resp_{uuid.uuid4().hex}", int(time.time())
+        self._id, self._created = f"resp_{new_id()}", int(time.time())
         self._number = -1
 
     async def whole(self, generation: Generation) -> Item:
