@@ -29,7 +29,7 @@ from typing import Any
 import common
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.batch import Batch, Code, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Build, Ready
 
@@ -45,6 +45,7 @@ class Nothing:
     blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
     width = adapters = 0
     verifies = False
+    code = Code("pytorch", "")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -67,7 +68,7 @@ def serve(folder: str, seconds: float) -> None:
     """The server's process: says its address, and ends with SIGTERM."""
     from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.http import lifecycle
-    from gridstride.serve.http.listen import listening, url_of
+    from gridstride.serve.http.connections.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.child import Child
 

@@ -80,6 +80,7 @@ class Stats:
     prefix_queries: int  # tokens looked up
     prefix_hits: int  # tokens found
     steps: int
+    native_steps: int  # of them those that ran as machine code of the model's own
     step_tokens: int  # of the last step, computed for prompts or drawn
     drafts: int  # proposals verified, since the start, as both below
     draft_tokens: int  # their tokens

@@ -14,7 +14,7 @@ import uvicorn
 
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.http.app import application
-from gridstride.serve.http.connection import protocol
+from gridstride.serve.http.connections.connection import protocol
 from gridstride.serve.http.metrics import Metrics
 from gridstride.serve.http.prepare import Prepare
 from gridstride.serve.http.settings import Settings

@@ -28,7 +28,7 @@ _COUNTS = (1, 2, 5, 10, 20)
 _STEP = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384)
 _NOTHING = Stats(
     running=0, waiting=0, blocks_total=0, blocks_used=0, blocks_cached=0, slots_wasted=0,
-    preemptions=0, prefix_queries=0, prefix_hits=0, steps=0, step_tokens=0,
+    preemptions=0, prefix_queries=0, prefix_hits=0, steps=0, native_steps=0, step_tokens=0,
     drafts=0, draft_tokens=0, accepted_tokens=0, accepted_at=(),
 )  # fmt: skip
 
@@ -89,6 +89,8 @@ class Metrics:
     def connected(self, ready: Ready) -> None:
         self._block_size = ready.block_size
         self._cache.clear()
+        self._engine.clear()
+        self._engine.labels(*self._labels, ready.device, ready.code, ready.code_words).set(1)
         self._cache.labels(*self._labels, str(ready.block_size), str(ready.blocks), "True").set(1)
 
     def accepted(self, stream: Stream) -> None:
@@ -138,6 +140,7 @@ class Metrics:
         self._queries.inc(stats.prefix_queries - last.prefix_queries)
         self._hits.inc(stats.prefix_hits - last.prefix_hits)
         self._steps.inc(stats.steps - last.steps)
+        self._native_steps.inc(stats.native_steps - last.native_steps)
         self._drafts.inc(stats.drafts - last.drafts)
         self._draft_tokens.inc(stats.draft_tokens - last.draft_tokens)
         self._accepted_tokens.inc(stats.accepted_tokens - last.accepted_tokens)
@@ -159,6 +162,8 @@ class Metrics:
         self._usage = self._gauge("kv_cache_usage_perc", "Share of the cache's blocks in use; 1 is all.")
         self._waste = self._gauge("kv_cache_waste_perc", "Share of the places in used blocks that hold no token.")
 
+        self._engine = Gauge(f"{_P}engine_info", "What computes the steps.", registry=self._registry,
+                             labelnames=[*_LABELS, "device", "code", "words"])  # fmt: skip
         self._cache = Gauge(f"{_P}cache_config_info", "The cache of keys and values.", registry=self._registry,
                             labelnames=[*_LABELS, "block_size", "num_gpu_blocks", "enable_prefix_caching"])  # fmt: skip
 
@@ -169,6 +174,7 @@ class Metrics:
         self._hits = self._counter("prefix_cache_hits", "Prompt tokens found there.")
         self._preemptions = self._counter("num_preemptions", "Sequences set back for want of blocks.")
         self._steps = self._counter("engine_steps", "Batches run.")
+        self._native_steps = self._counter("engine_native_steps", "Of these, run as the model's own machine code.")
         self._drafts = self._counter("spec_decode_num_drafts", "Proposals of tokens that were verified.")
         self._draft_tokens = self._counter("spec_decode_num_draft_tokens", "Tokens proposed.")
         self._accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Of these, tokens that were drawn.")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.identifiers import new_seed
-from gridstride.serve.http.requests.generate import ChatRequest, Generate
+from gridstride.serve.http.requests.generate import BINDING, ChatRequest, Generate
 from gridstride.serve.process.client import Wanted
 from gridstride.serve.process.protocol import Ready
 
@@ -58,7 +58,8 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
 
 def binding_field(request: Generate) -> str:
     """The field that says what the text must satisfy."""
-    return "structured_outputs" if request.structured else "response_format"
+    given = (name for name in BINDING if getattr(request, name) is not None)
+    return next(given, "response_format")
 
 
 def schema_of(request: Generate, ready: Ready) -> str | None:

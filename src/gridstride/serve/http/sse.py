@@ -10,16 +10,21 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
+from gridstride.serve.http.connections.patience import Patience
 from gridstride.serve.http.errors import ClientGone, as_api_error, response_to, unexpected
 from gridstride.serve.http.identifiers import new_id
-from gridstride.serve.http.patience import Patience
 
 log = logging.getLogger("gridstride.serve")
 Event = dict[str, Any] | bytes
 """Bytes: one that is written already, by a `Template`."""
 Events = AsyncIterator[Sequence[Event]]
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_HEADERS = (
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+)
 _DONE = b"data: [DONE]\n\n"
 
 
@@ -31,11 +36,6 @@ class EventStream(Response):
     """
 
     media_type = "text/event-stream"
-    raw_headers = [
-        (b"cache-control", b"no-cache"),
-        (b"x-accel-buffering", b"no"),
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-    ]
 
     def __init__(
         self, begin: Coroutine[Any, Any, tuple[Events, Callable[[], None]]], *, patience: float, named: bool = False
@@ -63,7 +63,7 @@ class EventStream(Response):
             close()
 
     async def _send_all(self, all_events: Events, scope: Scope, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [*self.raw_headers]})
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         async with Patience(self._patience) as patience:
             try:
                 async for events in all_events:

@@ -14,7 +14,7 @@ from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Reader,
 from gridstride.serve.client.output import Piece
 from gridstride.serve.http import logprobs, sse
 from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, joined

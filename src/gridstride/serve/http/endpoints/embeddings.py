@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from starlette.types import Receive
 
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.embedding import embedded, normalised
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError

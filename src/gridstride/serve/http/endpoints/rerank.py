@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from starlette.types import Receive
 
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.embedding import Vectors, embedded
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError

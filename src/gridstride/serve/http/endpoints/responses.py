@@ -13,7 +13,7 @@ from starlette.types import Receive
 
 from gridstride.serve.client.output import Piece
 from gridstride.serve.http.answering import Answering
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.endpoints.chat import begin
 from gridstride.serve.http.errors import ApiError, as_api_error
