@@ -152,17 +152,18 @@ def under_load(server: subprocess.Popen[str], url: str, requests: int, outputs: 
             "load": after[1] - before[1]}  # fmt: skip
 
 
-def environment(source: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(source)}
+def environment(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree / 'bench'}"}
 
 
 @contextmanager
-def served(folder: str, source: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server whose package is in `source`, and its address."""
-    command = [sys.executable, __file__, "--serve", folder, "--seconds-a-call", str(seconds)]
+def served(folder: str, tree: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The server of a tree, as that tree's own script starts it, and its address."""
+    script = tree / "bench" / Path(__file__).name
+    command = [sys.executable, str(script), "--serve", folder, "--seconds-a-call", str(seconds)]
     if len(common.CORES) > 1:
         command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(source)) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(tree)) as server:
         try:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
@@ -173,11 +174,21 @@ def served(folder: str, source: Path, seconds: float) -> Iterator[tuple[subproce
             server.terminate()
 
 
-def source_of(revision: str, folder: Path) -> Path:
-    """The package as it is in a revision."""
-    archive = subprocess.run(["git", "archive", revision, "src"], cwd=common.ROOT, capture_output=True, check=True)
+def extract(revision: str, folder: Path) -> Path:
+    """A revision's package and benchmarks."""
+    archive = subprocess.run(
+        ["git", "archive", revision, "src", "bench"], cwd=common.ROOT, capture_output=True, check=True
+    )
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-    return folder / "src"
+    return folder
+
+
+def parts_of(folder: str, tree: Path) -> dict[str, float]:
+    """What the tree's own `parts` finds."""
+    code = f"import json, serving_http; print(json.dumps(serving_http.parts({folder!r})))"
+    told = subprocess.run([sys.executable, "-c", code], env=environment(tree), stdout=subprocess.PIPE, check=True)
+    found: dict[str, float] = json.loads(told.stdout)
+    return found
 
 
 def figures(runs: Mapping[str, list[dict[str, float]]], alone: Mapping[str, float]) -> dict[str, Any]:
@@ -211,31 +222,23 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--against", metavar="REVISION")
     parser.add_argument("--serve", metavar="FOLDER", help=argparse.SUPPRESS)
-    parser.add_argument("--parts", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, default=common.RESULTS)
     words = parser.parse_args()
     if words.serve:
         serve(words.serve, words.seconds_a_call)
         return
-    if words.parts:
-        print(json.dumps(parts(words.parts)))
-        return
     started = common.machine()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         write_tokenizer(Path(folder))
-        sources = {"now": common.ROOT / "src"}
+        trees = {"now": common.ROOT}
         if words.against:
             before = stack.enter_context(tempfile.TemporaryDirectory())
-            sources["before"] = source_of(words.against, Path(before))
-        alone = {}
-        for name, source in sources.items():
-            command = [sys.executable, __file__, "--parts", folder]
-            told = subprocess.run(command, env=environment(source), stdout=subprocess.PIPE, text=True, check=True)
-            alone[name] = json.loads(told.stdout)
+            trees["before"] = extract(words.against, Path(before))
+        alone = {name: parts_of(folder, tree) for name, tree in trees.items()}
         if len(common.CORES) > 1:
             os.sched_setaffinity(0, {common.CORES[0]})
         servers = {
-            name: stack.enter_context(served(folder, source, words.seconds_a_call)) for name, source in sources.items()
+            name: stack.enter_context(served(folder, tree, words.seconds_a_call)) for name, tree in trees.items()
         }
         for server, url in servers.values():
             under_load(server, url, words.requests, ONE)  # what is slow once

@@ -23,7 +23,8 @@ updates = st.builds(
 )  # fmt: skip
 stats = st.builds(
     Stats, running=counts, waiting=counts, blocks_total=counts, blocks_used=counts, blocks_cached=counts,
-    slots_wasted=counts, preemptions=counts, prefix_queries=counts, prefix_hits=counts, steps=counts, native_steps=counts,
+    slots_wasted=counts, preemptions=counts, prefix_queries=counts, prefix_hits=counts, steps=counts,
+    native_steps=counts,
 )  # fmt: skip
 samplings = st.builds(
     Sampling, seed=counts, top_k=st.integers(0, 9), logit_bias=st.dictionaries(counts, numbers, max_size=2),

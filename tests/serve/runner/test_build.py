@@ -110,7 +110,7 @@ def test_a_runner_of_a_folder(tmp_path: Path) -> None:
 
 def test_a_runner_says_what_computes_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    path, _ = saved("llama", tmp_path)
+    path = saved(tmp_path)
     code = build.runner(path, device="cpu", memory=1 << 20).code
     assert code.name == "llvm"
     assert code.words.startswith("machine code of the model's own for steps of up to 24 new tokens")

@@ -30,10 +30,12 @@ def answer(connection: socket.socket) -> tuple[bytes, bytes]:
     return head, body
 
 
+HEAD = POST + OFFER + b"\r\n"
+
+
 @pytest.mark.parametrize(
-    "pieces",
-    [[POST + OFFER + b"\r\n" + BODY], [POST + OFFER + b"\r\n", BODY], [POST[:50], POST[50:] + OFFER[:30], OFFER[30:] + b"\r\n" + BODY[:5], BODY[5:]]],
-)  # fmt: skip
+    "pieces", [[HEAD + BODY], [HEAD, BODY], [HEAD[:50], HEAD[50:120], HEAD[120:] + BODY[:5], BODY[5:]]]
+)
 def test_http_2_is_declined_and_the_request_answered(counting: Live, pieces: list[bytes]) -> None:
     """Java's client offers it with every first request, and its body follows at once."""
     with socket.create_connection(counting.address, timeout=100) as connection:
