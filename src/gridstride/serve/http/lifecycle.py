@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import uvicorn
+import uvloop
 
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.http.app import application
@@ -34,7 +35,9 @@ def run(
     settings: Settings, max_queue: int, first: Child, on_ready: Callable[[Server], None],
 ) -> None:  # fmt: skip
     """Serve until SIGTERM or SIGINT; NoEngine where the engine cannot be made. `first` may be loading already."""
-    asyncio.run(_Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first).run(on_ready))
+    life = _Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(life.run(on_ready))
 
 
 class _Uvicorn(uvicorn.Server):

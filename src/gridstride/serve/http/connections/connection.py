@@ -1,9 +1,11 @@
-"""A client's connection: headers that are bounded in time and size, and answers in few system calls."""
+"""A client's connection: headers that are bounded in time and size.
+
+What is written in one turn of uvloop's loop, as an answer's head and body, is one system call.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,7 +26,6 @@ def protocol(seconds: float) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self.transport = _Gathered(transport, self.loop)  # type: ignore[assignment]
             self._timer = self.loop.call_later(seconds, self._give_up)
 
         def data_received(self, data: bytes) -> None:
@@ -87,28 +88,3 @@ def protocol(seconds: float) -> type[asyncio.Protocol]:
                 self._timer = None
 
     return Bounded
-
-
-class _Gathered:
-    """A transport that sends at once what is written in one turn of the loop: an answer's head and its body."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
-        self._waiting: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        if not self._waiting:
-            self._loop.call_soon(self._flush)
-        self._waiting.append(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def _flush(self) -> None:
-        if self._waiting:
-            data, self._waiting = b"".join(self._waiting), []
-            self._transport.write(data)
