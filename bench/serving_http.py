@@ -6,7 +6,9 @@ The engine gives every running sequence eight tokens a call, as on a GPU; what i
 sockets. Processor time of the server's process and of the load's, for a request of one token and for a further token,
 by two runs: one of single tokens, one of mixed lengths. Where there are two cores, the load has one to itself. What a
 further token costs hangs on how many come at a time, and that on who is faster; so the server's two parts that see
-every token, text and metrics, are timed alone as well, eight tokens at a time.
+every token, text and metrics, are timed alone as well, eight tokens at a time; and 256 streams run behind an engine so
+slow that nothing piles up, which says what an event of eight tokens costs. `--against`: the server of another revision
+stands beside this one and gets the same load in turn, so that both have the machine as it is in that minute.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from gridstride.serve.process.protocol import Build, Ready
 VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
 MIXED, ONE = "lognormal:90:1.1:512", "1"
 REPEATS, UPDATES = 3, 500
+STEADY_SECONDS, STEADY_STREAMS, STEADY = 0.2, 256, "129"  # a call, and tokens of a stream: 16 events after the first
 
 
 class Nothing:
@@ -204,12 +207,24 @@ def figures(runs: Mapping[str, list[dict[str, float]]], alone: Mapping[str, floa
     return made | {"runs": dict(runs)}
 
 
+def steady(folder: str, tree: Path, repeats: int) -> float:
+    """Microseconds of the server's processor for an event of STEPS tokens, where each goes out by itself."""
+    with served(folder, tree, STEADY_SECONDS) as (server, url):
+        under_load(server, url, STEADY_STREAMS, ONE)
+        found = []
+        for _ in range(repeats):
+            one, many = (under_load(server, url, STEADY_STREAMS, outputs) for outputs in (ONE, STEADY))
+            found.append((many["server"] - one["server"]) / (many["tokens"] - one["tokens"]) * STEPS * 1e6)
+        return statistics.median(found)
+
+
 def rows(name: str, made: Mapping[str, Any]) -> list[common.Row]:
     alone = made["parts"]
     return [
         common.Row(f"{name}: through HTTP", f"{made['tokens_per_second']:.0f} tok/s"),
         *(common.Row(f"{name}: the {who}'s process", f"{made[who]['request_us']:.0f} us a request, "
                      f"{made[who]['token_us']:.1f} us a token") for who in ("server", "load")),
+        common.Row(f"{name}: an event of {STEPS} tokens by itself", f"{made['event_us']:.1f} us"),
         common.Row(f"{name}: eight tokens at a time",
                    f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"),
     ]  # fmt: skip
@@ -247,7 +262,10 @@ def main() -> None:
             for outputs in (ONE, MIXED):
                 for name, (server, url) in servers.items():
                     runs[name][outputs].append(under_load(server, url, words.requests, outputs))
-    made = {name: figures(runs[name], alone[name]) for name in servers}
+        made = {
+            name: {**figures(runs[name], alone[name]), "event_us": steady(folder, tree, words.repeats)}
+            for name, tree in trees.items()
+        }
     print(common.table([row for name in made for row in rows(name, made[name])]))
     result = {"requests": words.requests, **made["now"]}
     if words.against:
