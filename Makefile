@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 WORKERS ?= 2
 
-# What takes over 20 s of processor time (pytest.mark.slow) is counted as skipped, unless SLOW=1 asks for it.
+# Tests that take over 20 s of processor time, or are many of a kind, are counted as skipped, unless SLOW=1 asks for them.
 SLOW ?=
 PYTEST := python -m pytest $(if $(SLOW),--slow)
 
@@ -29,7 +29,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 help:
 	@echo "make run       set up, then climb the matrix-multiply ladder (virtual GPU where there is no other)"
-	@echo "make test      set up, then ruff, mypy and the tests (WORKERS=$(WORKERS)); SLOW=1 runs those over 20 s, too"
+	@echo "make test      set up, then ruff, mypy and the tests (WORKERS=$(WORKERS)); SLOW=1 runs the slow ones, too"
 	@echo "make test-lowest  the tests that versions decide, with the lowest ones that pyproject.toml allows, in $(LOWEST)"
 	@echo "make setup     only the virtual environment, in $(VENV)"
 	@echo "make stack     that, with PyTorch: for gridstride train, generate, chat, serve, load"

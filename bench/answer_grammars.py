@@ -21,7 +21,7 @@ import common
 import numpy as np
 
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.answers.formats import FORMATS, Format
+from gridstride.serve.answers.formats import FORMATS, CallFormat
 from gridstride.serve.answers.grammar import Calls, grammar
 from gridstride.serve.engine.grammar import Grammar, Grammars
 
@@ -47,7 +47,7 @@ def main() -> None:
     common.publish("answer_grammars", rows, started)
 
 
-def _measured(form: Format, tokenizer: Tokenizer, grammars: Grammars) -> common.Row:
+def _measured(form: CallFormat, tokenizer: Tokenizer, grammars: Grammars) -> common.Row:
     lark = f"lark:{grammar(calls=_calls(form), thoughts=None, content=None, id=lambda mark: None)}"
     begun = time.perf_counter()
     grammars.prepare(lark)
@@ -65,14 +65,14 @@ def _measured(form: Format, tokenizer: Tokenizer, grammars: Grammars) -> common.
     )  # fmt: skip
 
 
-def _calls(form: Format) -> Calls:
+def _calls(form: CallFormat) -> Calls:
     properties = {f"a{place}": kind for place, kind in enumerate(KINDS)}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": [*properties]}
     tools = [(f"tool_{number}", {**schema, "additionalProperties": False}) for number in range(8)]
     return Calls(format=form, tools=tools, must=False, several=True)
 
 
-def _call(form: Format) -> tuple[str, int]:
+def _call(form: CallFormat) -> tuple[str, int]:
     """A call of the last tool as the model writes it, and where its arguments begin."""
     parts = {
         "hermes": '<tool_call>\n{"name": "tool_7", "arguments": ',

@@ -33,7 +33,7 @@ from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.machine import engine, runtime_objects
 from gridstride.virtual.machine.tiers import QUICK_FROM
 from gridstride.virtual.ptx import parse
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 
 T = TypeVar("T")
 KERNELS = ROOT / "src" / "gridstride" / "kernels"
@@ -101,7 +101,7 @@ def measure(name: str, case: Case, repeats: int) -> list[Row]:
 BUILDS: dict[str, Callable[[], Observer]] = {"fast": Observer, "observed": Counting}
 
 
-def _row(name: str, case: Case, build: str, front: dict[str, float], module: Module, repeats: int) -> Row:
+def _row(name: str, case: Case, build: str, front: dict[str, float], module: PtxModule, repeats: int) -> Row:
     (entry,) = [f for f in module.functions.values() if f.kind == "entry"]
     instructions = sum(1 for _ in entry.instructions)
     lowering, lowered = timed(lambda: lower_kernel(module, entry.name, case.shape(), BUILDS[build]()), repeats)

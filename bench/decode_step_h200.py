@@ -24,10 +24,10 @@ import torch
 from decode_h200 import BLOCK, COPY, NEW, PROMPT, SHAPE
 from torch import Tensor
 
-from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeStep, Rung, geometry
+from gridstride.kernels.decode_step.op import SPECIALISED, STREAMED, DecodeRung, DecodeStep, DecodeWeights, geometry
 from gridstride.serve.runner.cuda.cuda_runner import STEPS_ALONE as STEPS
 
-VARIANTS: list[tuple[Rung, dict[str, int]]] = [
+VARIANTS: list[tuple[DecodeRung, dict[str, int]]] = [
     (STREAMED, {}),
     (SPECIALISED, {}),
     *[(replace(SPECIALISED, line=line), {"LAYER_CYCLES": cycles}) for line in (1, 16) for cycles in (17_000, 18_000)],
@@ -77,15 +77,19 @@ def _random(rows: int, columns: int) -> Tensor:
     return (torch.randn(rows, columns, device="cuda") * 0.02).to(torch.bfloat16)
 
 
-def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[str, Any], Tensor]:
+def measure(weights: Weights, rung: DecodeRung, macros: dict[str, int]) -> tuple[dict[str, Any], Tensor]:
     """Milliseconds a token on the GPU, and the last token's logits where every token before was given."""
     cut = geometry(
         torch.device("cuda"), **{k: SHAPE[k] for k in ("width", "hidden", "heads", "kv_heads", "head_width")}
     )
     assert not isinstance(cut, str), cut
     step = DecodeStep(
-        cut, layers=weights.layers, norms=weights.norms, embedding=weights.embedding, head=weights.embedding,
-        cosine=weights.cosine, sine=weights.sine, block_size=BLOCK, eps=1e-6, rung=rung, **macros,
+        cut,
+        DecodeWeights(
+            layers=weights.layers, norms=weights.norms, embedding=weights.embedding, head=weights.embedding,
+            cosine=weights.cosine, sine=weights.sine, eps=1e-6,
+        ),
+        block_size=BLOCK, rung=rung, **macros,
     )  # fmt: skip
     table = torch.arange(64, dtype=torch.int32, device="cuda")
     cache = weights.cache[0].clone(), weights.cache[1].clone()
@@ -95,7 +99,7 @@ def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[
         return torch.tensor([token], device="cuda"), torch.tensor([position], device="cuda")
 
     for position in range(PROMPT, PROMPT + 8):  # token by token, so that roundings do not lead elsewhere
-        step(*at(position * 7, position), table, cache, drawn, steps=1, greedy=False)
+        step(*at(position * 7, position), table, cache, drawn, steps=0)
     logits = step.logits[0].clone()
     times = []
     for _ in range(REPEATS + 1):
@@ -103,7 +107,7 @@ def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         for _ in range(NEW // STEPS):
-            step(tokens, positions, table, cache, drawn, steps=STEPS, greedy=True)
+            step(tokens, positions, table, cache, drawn, steps=STEPS)
         end.record()
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) / NEW)
@@ -116,7 +120,7 @@ def measure(weights: Weights, rung: Rung, macros: dict[str, int]) -> tuple[dict[
         "all_ms": times,
     }
     if "TIMES" in macros:
-        step(*at(1, PROMPT + 64), table, cache, drawn, steps=STEPS, greedy=True)
+        step(*at(1, PROMPT + 64), table, cache, drawn, steps=STEPS)
         found["marks"] = _marks(step.marks.cpu())
     return found, logits
 

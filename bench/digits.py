@@ -51,12 +51,12 @@ def accuracies() -> None:
     """In a process of its own, as PyTorch reads its limits when it starts."""
     import torch
 
-    from gridstride.train.digits.fit import Settings
+    from gridstride.train.digits.fit import FitSettings
     from gridstride.train.digits.run import train
 
     with tempfile.TemporaryDirectory() as folder:
         records = [
-            train(Path(folder), Settings(seed=seed), device="cpu", precision="fp32", say=lambda text: None)
+            train(Path(folder), FitSettings(seed=seed), device="cpu", precision="fp32", say=lambda text: None)
             for seed in SEEDS
         ]
     found = {

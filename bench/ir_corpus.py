@@ -36,7 +36,7 @@ from gridstride.virtual.lowering.kernel import lower_kernel  # noqa: E402
 from gridstride.virtual.lowering.observed.counting import Counting  # noqa: E402
 from gridstride.virtual.machine import runtime_objects  # noqa: E402
 from gridstride.virtual.ptx import PtxError, parse  # noqa: E402
-from gridstride.virtual.ptx.module import Module  # noqa: E402
+from gridstride.virtual.ptx.module import PtxModule  # noqa: E402
 
 PLAUSIBLE_STEP = 8
 """One in so many of the plausible kernels: they use the same instructions again and again."""
@@ -55,7 +55,7 @@ class Member:
     path: Path | None = None
     ptx: str = ""
 
-    def module(self) -> Module:
+    def module(self) -> PtxModule:
         if self.path is None:
             return parse(self.ptx)
         source = self.path.read_text()
@@ -103,7 +103,7 @@ def lowered(member: Member) -> Iterator[tuple[str, str]]:
                 yield f"{member.name} {name} {build}", _text(member, module, name, build)
 
 
-def _text(member: Member, module: Module, name: str, build: str) -> str:
+def _text(member: Member, module: PtxModule, name: str, build: str) -> str:
     observer = Counting() if build == "observed" else None
     try:
         found = lower_kernel(module, name, member.shape(), observer)

@@ -28,7 +28,7 @@ from torch import Tensor
 
 import gridstride as gs
 from gridstride import ops
-from gridstride.kernels.torch_op import Launcher
+from gridstride.kernels.torch_op import RungLauncher
 
 ROWS, WIDTH = 4, 256
 ROUNDS = 15
@@ -91,7 +91,7 @@ def bare() -> Calls:
     theirs = program.compile("cubin").get_kernel("empty")
     config, x, y = LaunchConfig(grid=1, block=32), data(32), data(32)
     with gs.use(gs.PhysicalGPU()):
-        ours = Launcher(gs.cuda(EMPTY)["empty"].bound())
+        ours = RungLauncher(gs.cuda(EMPTY)["empty"].bound())
     return {
         "cuda.core": lambda: launch(stream, config, theirs, x.data_ptr(), y.data_ptr(), ctypes.c_int(32)),
         "launcher": lambda: ours((1, 1, 1), 32, x, y, 32),

@@ -48,7 +48,7 @@ import gridstride as gs
 from gridstride.judge.find import find
 from gridstride.judge.header import KEYS, KernelFile, parse_kernel
 from gridstride.judge.problem import Parameter, Problem
-from gridstride.kernels.torch_op import Launcher, multiprocessors
+from gridstride.kernels.torch_op import RungLauncher, multiprocessors
 from gridstride.protocol import Shape
 
 ROUNDS, SLOW_ROUNDS = 11, 3
@@ -158,10 +158,10 @@ def changed(file: KernelFile, settings: list[str]) -> KernelFile:
 
 
 @functools.cache
-def compiled(source: str, entry: str, filename: str, macros: tuple[str, ...]) -> Launcher:
+def compiled(source: str, entry: str, filename: str, macros: tuple[str, ...]) -> RungLauncher:
     """A rung on the current GPU."""
     with gs.use(gs.PhysicalGPU(torch.cuda.current_device())):
-        return Launcher(gs.cuda(source, macros, filename=filename)[entry].bound())
+        return RungLauncher(gs.cuda(source, macros, filename=filename)[entry].bound())
 
 
 def rung_call(problem: Problem, file: KernelFile, case: Case, device: torch.device) -> Call:

@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from gridstride.device.physical.physical_gpu import PhysicalGPU
 from gridstride.kernels import torch_op
 from gridstride.kernels.paged_attention import op
-from gridstride.kernels.paged_attention.ring import Ring, Tuning, cut
+from gridstride.kernels.paged_attention.ring import Ring, RingTuning, cut
 
 HEADS, KV_HEADS, WIDTH, BLOCK = 16, 8, 128, 16
 COPY = 4.2e12  # bytes/s of a large copy within an H200's memory
@@ -108,7 +108,7 @@ def pool(chosen: Sequence[Case]) -> int:
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
-Launch = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, float], None]
+Launch = Callable[[op.PagedQueries, Tensor, float], None]
 
 
 def rings(shared_per_block: int, shared_per_multiprocessor: int) -> dict[str, Ring]:
@@ -117,7 +117,7 @@ def rings(shared_per_block: int, shared_per_multiprocessor: int) -> dict[str, Ri
     for change in CHANGES:
         ring = cut(
             WIDTH, HEADS // KV_HEADS, BLOCK, shared_per_block=shared_per_block,
-            shared_per_multiprocessor=shared_per_multiprocessor, tuning=Tuning(**change),
+            shared_per_multiprocessor=shared_per_multiprocessor, tuning=RingTuning(**change),
         )  # fmt: skip
         if isinstance(ring, Ring) and ring not in found.values():
             found[", ".join(f"{name} {value}" for name, value in change.items()) or "as it is"] = ring
@@ -178,7 +178,7 @@ def difference(ring: Ring, dtype: torch.dtype, lengths: Sequence[int]) -> float:
     expected = op._cpu(q.float(), keys.float(), values.float(), tables, on_gpu, ring.width**-0.5)
     outs = torch.full((3, *q.shape), torch.nan, device="cuda", dtype=dtype)
     for out in outs:  # again: counters of the merge must be back at zero
-        op._by_ring(ring, q, keys, values, tables, on_gpu, out, ring.width**-0.5)
+        op._by_ring(ring, op.PagedQueries(q, keys, values, tables, on_gpu), out, ring.width**-0.5)
     worst = float((outs.float() - expected).abs().max()) / torch.finfo(dtype).eps
     same = torch.equal(outs[0], outs[1]) and torch.equal(outs[0], outs[2])
     return worst if same and worst == worst else math.inf
@@ -190,12 +190,14 @@ def microseconds(case: Case, keys: Tensor, values: Tensor, launch: Launch) -> fl
     tables, lengths = torch.from_numpy(case.tables()).cuda(), torch.from_numpy(case.lengths).cuda()
     q = torch.randn(case.sequences, HEADS, WIDTH, device="cuda", dtype=keys.dtype)
     out = torch.empty_like(q)
-    launch(q, keys, values, tables[0], lengths, out, WIDTH**-0.5)  # compiled and loaded before it is captured
+    launch(
+        op.PagedQueries(q, keys, values, tables[0], lengths), out, WIDTH**-0.5
+    )  # compiled and loaded before it is captured
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for table in tables:
-            launch(q, keys, values, table, lengths, out, WIDTH**-0.5)
+            launch(op.PagedQueries(q, keys, values, table, lengths), out, WIDTH**-0.5)
     return statistics.median(replayed(graph) for _ in range(REPLAYS)) * 1e3 / case.layers
 
 

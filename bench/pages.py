@@ -26,7 +26,7 @@ import httpx
 from served import up
 
 from gridstride.course.content import day
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench.jobs import Jobs
 
 TARGET = 0.3  # seconds
@@ -49,13 +49,13 @@ def answers(rounds: int, runs: int) -> dict[str, list[float]]:
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        with Progress(folder / "progress.sqlite") as progress:
+        with LearnerProgress(folder / "progress.sqlite") as progress:
             for number, session in ((5, "a"), (6, "b")):
                 for _ in range(runs):
                     Jobs(progress).add(session, "judge", number, day(number).solution.read_text())
         with up(folder, PYTHONPATH=str(ROOT / "src")) as (url, _), ThreadPoolExecutor(2) as users:
             list(users.map(read, [url, url]))
-            with Progress(folder / "progress.sqlite") as progress:
+            with LearnerProgress(folder / "progress.sqlite") as progress:
                 left = progress.read("SELECT count(*) FROM job WHERE ended IS NULL")[0][0]
                 assert left or not runs, "the runs ended before the pages did"
     return taken

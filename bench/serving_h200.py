@@ -33,9 +33,9 @@ from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
-from gridstride.serve.runner.cuda.batch_parts import Part
+from gridstride.serve.runner.cuda.batch_parts import BatchPart
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, Inputs
-from gridstride.serve.runner.cuda.graph_inputs import Static
+from gridstride.serve.runner.cuda.graph_inputs import GraphInputs
 from gridstride.serve.runner.cuda.graphs import Step
 
 REQUESTS, RUNNING, LOW, HIGH, BLOCK = 256, 128, 16, 512, 16
@@ -65,18 +65,18 @@ class Watched(CudaRunner):
             found[name] += start.elapsed_time(end) / 1e3
         return dict(found)
 
-    def _queue(self, part: Part, inputs: Inputs, step: Step) -> Any:
+    def _queue(self, part: BatchPart, inputs: Inputs, step: Step) -> Any:
         batch, kind = part.batch, "decoding" if part.decoding else "prompts"
         self.work[f"{kind}: calls"] += 1
         self.work[f"{kind}: sequences"] += len(batch.lengths)
         self.work[f"{kind}: tokens"] += len(batch.tokens) * batch.steps
         self.work[f"{kind}: steps"] += batch.steps
-        size = inputs.rows * batch.steps if isinstance(inputs, Static) else inputs.size.tokens
+        size = inputs.rows * batch.steps if isinstance(inputs, GraphInputs) else inputs.size.tokens
         self.work[f"{kind}: tokens and what fills them up"] += size
         with clocked(self.host, "runner: queue"):
             return super()._queue(part, inputs, step if part.decoding else lambda: self._spanned("prompts", step))
 
-    def _go(self, static: Static, step: Step, steps: int, *, greedy: bool) -> None:
+    def _go(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
         self._spanned("decoding", lambda: super(Watched, self)._go(static, step, steps, greedy=greedy))
 
     def _spanned(self, name: str, work: Step) -> None:

@@ -73,13 +73,13 @@ def serve(folder: str, seconds: float) -> None:
     from gridstride.serve.http import lifecycle
     from gridstride.serve.http.connections.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
-    from gridstride.serve.process.child import Child
+    from gridstride.serve.process.child import EngineProcess
 
     build = Build(factory="serving_http:engine", options={"seconds": seconds})
     settings = Settings(names=("nothing",))
     listener = listening("127.0.0.1", 0, patience=settings.write_timeout)
     lifecycle.run(
-        build, Tokenizer.load(folder), listener, settings=settings, max_queue=1 << 16, first=Child(build),
+        build, Tokenizer.load(folder), listener, settings=settings, max_queue=1 << 16, first=EngineProcess(build),
         on_ready=lambda server: print(url_of(listener), flush=True),
     )  # fmt: skip
 
@@ -98,20 +98,20 @@ def write_tokenizer(folder: Path) -> None:
 def parts(folder: str) -> dict[str, float]:
     """Microseconds a token for its text and for its place in the metrics, in an update of STEPS tokens."""
     from gridstride.models.text.tokenizer import Tokenizer
-    from gridstride.serve.client.output import Output
+    from gridstride.serve.client.output import RequestOutput
     from gridstride.serve.engine.messages import Update
     from gridstride.serve.engine.sampling import Sampling
     from gridstride.serve.http.metrics import Metrics
-    from gridstride.serve.process.client import Stream, Wanted
+    from gridstride.serve.process.client import SequenceRequest, SequenceStream
 
     tokenizer, metrics = Tokenizer.load(folder), Metrics("nothing")
-    stream = Stream(Wanted("a", (1,), Sampling()), 0.0, asyncio.Event())
+    stream = SequenceStream(SequenceRequest("a", (1,), Sampling()), 0.0, asyncio.Event())
     stream.last_token = 0.0
     words = [int(word) for word in np.random.default_rng(0).integers(300, VOCABULARY, STEPS * UPDATES)]
     updates = [Update(id="a", tokens=tuple(words[i : i + STEPS])) for i in range(0, len(words), STEPS)]
 
     def text() -> None:
-        output = Output(tokenizer)
+        output = RequestOutput(tokenizer)
         for update in updates:
             output.push(update)
 

@@ -38,7 +38,7 @@ from gridstride.serve.load import load_run
 from gridstride.serve.load.compare import serving
 from gridstride.serve.load.lengths import lengths
 from gridstride.serve.load.load_run import Load
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.record import RequestRecord
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 
 PEAK = 989e12  # bf16 operations/s of an H200, dense, by its data sheet
@@ -89,11 +89,11 @@ def processor_seconds(process: int) -> dict[str, float]:
 
 
 @contextmanager
-def kept_records() -> Iterator[list[Sequence[Record]]]:
+def kept_records() -> Iterator[list[Sequence[RequestRecord]]]:
     """The records of every load that runs meanwhile."""
-    kept: list[Sequence[Record]] = []
+    kept: list[Sequence[RequestRecord]] = []
 
-    def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, Any]:
+    def figures(records: Sequence[RequestRecord], slo: Mapping[str, float]) -> dict[str, Any]:
         kept.append(records)
         return original(records, slo)
 

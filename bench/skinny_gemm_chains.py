@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.silu_mul.op import silu_mul
-from gridstride.kernels.skinny_gemm.cut import Rule, by_rule
+from gridstride.kernels.skinny_gemm.cut import TilingRule, by_rule
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.serve.runner.cuda import linear
 
@@ -26,7 +26,7 @@ def products() -> dict[str, Product]:
     }
 
 
-def by(rule: Rule, multiprocessors: int, kept: list[tuple[int, Tensor]] | None = None) -> Product:
+def by(rule: TilingRule, multiprocessors: int, kept: list[tuple[int, Tensor]] | None = None) -> Product:
     """Products cut by a rule; into `kept` go their sizes and what blocks say of their cycles, without gates."""
     more = {} if kept is None else {"TIMES": 1}
 

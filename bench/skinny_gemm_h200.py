@@ -39,7 +39,7 @@ from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels.silu_mul.op import silu_mul
 from gridstride.kernels.skinny_gemm import cut as cutting
-from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Cut, Rule
+from gridstride.kernels.skinny_gemm.cut import CANDIDATES, MOST_ROWS, STEP, Tiling, TilingRule
 from gridstride.kernels.skinny_gemm.op import launch, skinny_gemm
 from gridstride.kernels.torch_op import launcher
 from gridstride.serve.runner.cuda import linear
@@ -102,7 +102,7 @@ class Bench:
 
     def __init__(self, rows: list[int], swept: list[int], seconds: float) -> None:
         self.rows, self.swept, self.end = rows, swept, time.monotonic() + seconds
-        self.failed = set[Cut]()
+        self.failed = set[Tiling]()
         self.found: dict[str, Any] = {
             "device": torch.cuda.get_device_name(), "torch": torch.__version__, "errors": {}, "chains": {},
             "rules": {}, "products": {}, "rungs": {}, "decode": {}, "marks": {}, "seconds": {}, "notes": [],
@@ -124,7 +124,7 @@ class Bench:
         self.say(f"out of time before {before}")
         return True
 
-    def variants(self, name: str, m: int) -> list[Cut]:
+    def variants(self, name: str, m: int) -> list[Tiling]:
         """The op's own cut and, for rows that are swept, all others; without those that could not be launched."""
         found = some_cuts(m, *SHAPES[name], self.multiprocessors)
         return [
@@ -134,7 +134,7 @@ class Bench:
     def warm(self) -> None:
         """Compile side by side; a cut that cannot be launched is said, and not timed."""
 
-        def attempt(one: tuple[str, int, Cut]) -> None:
+        def attempt(one: tuple[str, int, Tiling]) -> None:
             name, m, chosen = one
             (n, k), gated = SHAPES[name], name == "gated"
             try:
@@ -235,7 +235,7 @@ class Bench:
                 times[chosen.label] = float("nan")
         return times
 
-    def best_rule(self, m: int) -> Rule:
+    def best_rule(self, m: int) -> TilingRule:
         """What was fastest for a chain of so many rows, or the op's own where nothing was timed."""
         word = best(self.found["rules"].get(str(m), {}))
         return next((rule for rule in CANDIDATES if rule_label(rule) == word), rule_at(m))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gridstride.kernels.skinny_gemm.cut import CANDIDATES, RULES, Cut, Rule, by_rule, cut
+from gridstride.kernels.skinny_gemm.cut import CANDIDATES, RULES, Tiling, TilingRule, by_rule, cut
 from gridstride.serve.runner.cuda import linear
 
 SHAPES = {"qkv": (4096, 1024), "output": (1024, 2048), "gated": (6144, 1024), "down": (1024, 3072),
@@ -26,19 +26,19 @@ def limit_us(m: int, n: int, k: int) -> float:
     return 2 * (n * k + m * k + m * n) / COPY * 1e6
 
 
-def rule_at(m: int) -> Rule:
+def rule_at(m: int) -> TilingRule:
     """The op's own for m rows."""
     return next(rule for most, rule in RULES if m <= most)
 
 
-def some_cuts(m: int, n: int, k: int, multiprocessors: int) -> list[Cut]:
+def some_cuts(m: int, n: int, k: int, multiprocessors: int) -> list[Tiling]:
     """The op's own cut and what the candidates make of the product, each once."""
     own = cut(m, n, k, multiprocessors=multiprocessors)
     others = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for rule in CANDIDATES)
     return list(dict.fromkeys(each for each in (own, *others) if each))
 
 
-def rule_label(rule: Rule) -> str:
+def rule_label(rule: TilingRule) -> str:
     """What all products have in common."""
     more = f" warps {'/'.join(map(str, rule.warps))}" if len(rule.warps) > 1 else ""
     return (

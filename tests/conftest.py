@@ -43,7 +43,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run tests that are marked slow, too")
 
 
+def _behind_the_first(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Those that `first_of` makes slow: alone each is quick, but there are hundreds."""
+    seen = set()
+    for item in items:
+        for mark in item.iter_markers("first_of"):
+            key = (item.nodeid.partition("[")[0], id(item.callspec.params[mark.args[0]]))  # type: ignore[attr-defined]
+            if key in seen:
+                yield item
+            seen.add(key)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in _behind_the_first(items):
+        item.add_marker(pytest.mark.slow)
     slow = [item for item in items if item.get_closest_marker("slow")]
     for item in (item for item in slow if not item.get_closest_marker("timeout")):
         item.add_marker(pytest.mark.timeout(600))  # a busy machine, or an emulated one, takes its time
@@ -52,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in marked if reason else []:
         item.add_marker(pytest.mark.skip(reason=f"needs a GPU: {reason}"))
     if not config.getoption("--slow"):
-        reason = f"takes over {SLOW:.0f} s of processor time: `make test SLOW=1` (--slow) runs it"
+        reason = f"takes over {SLOW:.0f} s of processor time, or is one of many: `make test SLOW=1` (--slow) runs it"
         for item in slow:
             item.add_marker(pytest.mark.skip(reason=reason))
 

@@ -200,10 +200,28 @@ def test_no_two_files_of_the_virtual_gpu_have_one_name() -> None:
     assert {name for name in names if names.count(name) > 1} == set()
 
 
-def test_no_two_public_classes_of_the_virtual_gpu_have_one_name() -> None:
-    trees = [ast.parse(file.read_text()) for file in (SOURCE / "virtual").rglob("*.py")]
-    names = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
-    assert {name for name in names if names.count(name) > 1 and not name.startswith("_")} == set()
+CLASS_NAMESAKES = {
+    "Event": "device/events.py is what users hold, protocol.py what it asks of a machine",
+    "Stream": "device/streams.py is what users hold, protocol.py what it asks of a machine",
+    "LayerNorm": "nn.LayerNorm of torch: on our kernels, and in our decoders",
+    "RMSNorm": "nn.RMSNorm of torch: on our kernels, and in our decoders",
+    "Graph": "a CUDA graph, and a graph of ONNX: either field's word",
+    "Engine": "an inference engine, ONNX's execution engine, and a copy engine of the chip",
+    "Schedule": "an order of execution on the virtual GPU, and the timeline of a program's streams",
+    "Settings": "of a program that is run, and of the server",
+}
+"""Public classes that share a name with others, and why; the table only gets shorter."""
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    homes: dict[str, set[str]] = {}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(file.relative_to(SOURCE).as_posix())
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert {name: files for name, files in shared.items() if name not in CLASS_NAMESAKES} == {}
+    assert sorted(CLASS_NAMESAKES.keys() - shared.keys()) == [], "no namesakes are left: take the row away"
 
 
 # -- folders -----------------------------------------------------------------------------------------------------------
@@ -252,18 +270,13 @@ LONG_SIGNATURES = {
     # a protocol of others
     "frameworks/triton_launcher.py": 1,
     # still to be grouped
-    "course/learner/progress.py": 1,
-    "kernels/decode_step/op.py": 2,
-    "kernels/paged_attention/op.py": 1,
     "programs/timeline/model.py": 1,
     "serve/engine/engine.py": 1,
     "serve/engine/tables.py": 1,
     "serve/http/generation.py": 1,
     "serve/http/sampling.py": 1,
     "serve/process/build.py": 1,
-    "serve/runner/build.py": 1,
     "serve/runner/cuda/cuda_runner.py": 1,
-    "serve/runner/cuda/graph_inputs.py": 1,
     "serve/runner/torch/torch_runner.py": 1,
 }
 """By file, how many functions take more; none may be added, and the last ones only get fewer."""

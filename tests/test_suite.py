@@ -22,6 +22,15 @@ def test_quick():
     began = time.process_time()
     while time.process_time() < began + 0.2: pass
 """
+MANY = """
+import pytest
+
+KINDS = ("one", "other")
+
+@pytest.mark.first_of("kind")
+@pytest.mark.parametrize(("kind", "number"), [(kind, number) for kind in KINDS for number in range(3)])
+def test_of_a_kind(kind, number): assert number == 0
+"""
 
 
 @pytest.fixture
@@ -42,11 +51,17 @@ def run(suite: Path, *options: str) -> str:
 def test_slow_tests_are_counted_as_skipped_with_the_way_to_run_them(suite: Path) -> None:
     said = run(suite)
     assert "1 passed, 1 skipped" in said
-    assert "s of processor time: `make test SLOW=1` (--slow) runs it" in said
+    assert "s of processor time, or is one of many: `make test SLOW=1` (--slow) runs it" in said
 
 
 def test_asked_for_they_run(suite: Path) -> None:
     assert "2 passed" in run(suite, "--slow")
+
+
+def test_of_many_the_first_of_each_kind_are_no_slow_ones(suite: Path) -> None:
+    (suite / "test_two.py").write_text(MANY)
+    assert "2 passed, 4 skipped" in run(suite)
+    assert "4 failed, 2 passed" in run(suite, "--slow")
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])

@@ -33,7 +33,7 @@ BLOCKS = 1024
 
 def made(folder: str, kind: str, how: str) -> Runner:
     if how == "native":
-        return build.runner(folder, device="cpu", memory=256 << 20, **KINDS[kind])
+        return build.runner(folder, build.RunnerOptions(device="cpu", memory=256 << 20, **KINDS[kind]))
     return TorchRunner(folders.load(folder, **KINDS[kind]), blocks=BLOCKS, block_size=build.BLOCK_SIZE)
 
 

@@ -23,20 +23,21 @@ with interrupts_end_at_once():
 
     from gridstride.commands.course import course_words
     from gridstride.commands.options import onnx_options, profile_options, program_options, stack_options
-    from gridstride.commands.options.shared_options import FAILED, INTERRUPTED, WRONG_USE, Json, call
+    from gridstride.commands.options.shared_options import (
+        FAILED,
+        INTERRUPTED,
+        WRONG_USE,
+        ChipName,
+        DeviceName,
+        Json,
+        call,
+    )
 
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
 app = typer.Typer(
     name="gridstride", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=_START
 )
-
-DeviceName = Annotated[
-    str | None, typer.Option("--device", metavar="virtual|physical", help="Where to run; the GPU where there is one.")
-]
-ChipName = Annotated[
-    str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-]
 
 
 @app.callback(invoke_without_command=True)

@@ -164,7 +164,7 @@ class TensorMapLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class TextureSampling:
     """How a texture object reads its texels, in the words of `gridstride.texture`."""
 
     address: tuple[str, str, str] = ("clamp", "clamp", "clamp")
@@ -179,7 +179,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinkInput:
     """One PTX text among those linked into a module; `source` is what to show beside a finding in it."""
 
     ptx: str
@@ -333,7 +333,7 @@ class Device(Protocol):
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> DeviceModule:
         """Make PTX runnable here."""
 
-    def link(self, pieces: Sequence[Piece]) -> DeviceModule:
+    def link(self, pieces: Sequence[LinkInput]) -> DeviceModule:
         """Make one module of several PTX texts; LinkError where their symbols do not fit together."""
 
     @property

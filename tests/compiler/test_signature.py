@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.compiler import Signature, signatures
+from gridstride.compiler import KernelSignature, signatures
 
 
-def only(source: str) -> Signature:
+def only(source: str) -> KernelSignature:
     (signature,) = signatures(source).values()
     return signature
 

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gridstride.compiler import compile_cuda
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures.figures import LAB, Bench, as_shown, observe_lab
+from gridstride.course.figures.figures import LAB, WorkedKernels, observe_lab
 from gridstride.course.figures.pictures import draw
 from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
 from gridstride.course.labs import table_lab
 from gridstride.course.labs.bounds import exceeded
 from gridstride.course.labs.lab_judge import judge_of
-from gridstride.course.labs.lab_verdict import LabFinding
+from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.quiz import mark
 from gridstride.course.lesson import LETTERS, Day, ProgramRun
 from gridstride.judge.cases.case_list import public_cases
 from gridstride.judge.execution.runnable import RefusedError, build
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
-from gridstride.judge.reference.prepared_cases import Prepared, prepare
+from gridstride.judge.reference.prepared_cases import PreparedCase, prepare
 from gridstride.judge.verdict import Finding, Rejection
 from gridstride.judge.verify import verify
 from gridstride.programs.program_errors import MissingToolchain
@@ -45,22 +47,35 @@ WORKED_PROGRAMS = [
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
 LONG = ("day040",)
 """Days whose figures come from programs that run for a minute."""
-FIGURES = [
-    pytest.param(each, name, marks=[pytest.mark.slow] * (each.name in LONG)) for each in DAYS for name in each.figures
-]
+FIGURES = [(each, name) for each in DAYS for name in each.figures]
+SAMPLE = 3
+"""Of each kind of lab one of so many days is run whenever tests are, the others with the slow ones."""
+SAMPLED = {each.number for kind in (WRITING, KERNELS, PROGRAMS) for each in kind[::SAMPLE] if each.name not in LONG}
 
 
 def name(case: object) -> str:
     return case.name if isinstance(case, Day) else getattr(case, "stem", str(case))
 
 
+def run(names: str | tuple[str, ...], cases: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parameters of a test that runs kernels or programs; the first of them is the lesson."""
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    slow = pytest.mark.slow
+    marked = [pytest.param(*each, marks=() if each[0].number in SAMPLED else slow) for each in values]
+    return pytest.mark.parametrize(names, marked, ids=name)
+
+
 compiling = pytest.mark.timeout(600)  # the first program has zig build its C++ library
 every = pytest.mark.parametrize("lesson", DAYS, ids=name)
 
 
-def drawn(file: Path) -> random.Random:
-    """A file's sizes and data, the same each time: `bench/lab_draws.py` says what holds whatever is drawn."""
-    return random.Random(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
+def judged(lesson: Day, file: Path) -> LabVerdict:
+    """The verdict on a program, its sizes and data the same each time: `bench/lab_draws.py` says what holds whatever is
+    drawn. A day's programs could share a room, as attempts do; but then their time would count as the next day's.
+    """
+    draw = random.Random(f"{file.parent.parent.name}/{file.parent.name}/{file.name}")
+    with judge_of(lesson, draw=draw) as judge:
+        return judge(file)
 
 
 def needs_compilers(lesson: Day, *figures: str) -> None:
@@ -77,12 +92,12 @@ def needs_compilers(lesson: Day, *figures: str) -> None:
 
 
 @functools.lru_cache(2)  # all days' would hold gigabytes, and tests come day by day (conftest.py)
-def bench(number: int) -> Bench:
-    return Bench(day(number))
+def bench(number: int) -> WorkedKernels:
+    return WorkedKernels(day(number))
 
 
 @functools.lru_cache(2)
-def cases(problem: str) -> tuple[Prepared, ...]:
+def cases(problem: str) -> tuple[PreparedCase, ...]:
     return prepare(find(problem).problem, public_cases(find(problem).problem))
 
 
@@ -113,20 +128,20 @@ def test_there_are_days() -> None:
 
 
 # -- labs --------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("lesson", KERNELS, ids=name)
+@run("lesson", KERNELS)
 def test_the_solution_passes(lesson: Day) -> None:
     assert findings(lesson, lesson.solution) == ()
     assert exceeded(lesson, bench(lesson.number).run(LAB)) == ()
 
 
-@pytest.mark.parametrize("lesson", KERNELS, ids=name)
+@run("lesson", KERNELS)
 def test_the_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
     (finding,) = findings(lesson, lesson.starter)
     assert finding.kind == "wrong_result"
     assert finding.pattern in ("never_written", "everywhere")
 
 
-@pytest.mark.parametrize(("lesson", "path"), WRONG_KERNELS, ids=name)
+@run(("lesson", "path"), WRONG_KERNELS)
 def test_a_wrong_attempt_gets_its_finding(lesson: Day, path: Path) -> None:
     file = read_kernel(str(path))
     assert file.expect is not None
@@ -135,7 +150,7 @@ def test_a_wrong_attempt_gets_its_finding(lesson: Day, path: Path) -> None:
     assert rejection.match, [(each.kind, each.line, each.message) for each in found]
 
 
-@pytest.mark.parametrize(("lesson", "path"), WORKED_KERNELS, ids=name)
+@run(("lesson", "path"), WORKED_KERNELS)
 def test_a_worked_kernel_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
     assert rejected(lesson, path) != (path.name in lesson.lab.passes)
 
@@ -147,43 +162,41 @@ def test_a_wrong_attempt_says_why_it_looks_right(lesson: Day, path: object) -> N
 
 
 @compiling
-@pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
+@run("lesson", PROGRAMS)
 def test_a_programs_solution_passes(lesson: Day) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(lesson.solution)) as judge:
-        verdict = judge(lesson.solution)
+    verdict = judged(lesson, lesson.solution)
     assert verdict.findings == ()
     assert verdict.cases == len(lesson.lab.runs)
     assert set(verdict.measured) == set(lesson.lab.measures)
 
 
 @compiling
-@pytest.mark.parametrize("lesson", PROGRAMS, ids=name)
+@run("lesson", PROGRAMS)
 def test_a_programs_starter_compiles_and_fails_for_what_is_missing(lesson: Day) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(lesson.starter)) as judge:
-        (finding,) = judge(lesson.starter).findings
+    (finding,) = judged(lesson, lesson.starter).findings
     assert finding.kind in ("wrong_lines", "wrong_result", "no_result")
 
 
 @compiling
-@pytest.mark.parametrize(("lesson", "path"), WRONG_PROGRAMS, ids=name)
+@pytest.mark.first_of("lesson")
+@run(("lesson", "path"), WRONG_PROGRAMS)
 def test_a_wrong_program_gets_its_finding(lesson: Day, path: Path) -> None:
     needs_compilers(lesson)
     expect = read_kernel(path).expect
     assert expect is not None
-    with judge_of(lesson, draw=drawn(path)) as judge:
-        found = judge(path).findings
+    found = judged(lesson, path).findings
     assert (expect.kind, expect.pattern or found[0].where) == (found[0].kind, found[0].where), found
     assert found[0].line is None or found[0].line in expect.lines
 
 
 @compiling
-@pytest.mark.parametrize(("lesson", "path"), WORKED_PROGRAMS, ids=name)
+@pytest.mark.first_of("lesson")
+@run(("lesson", "path"), WORKED_PROGRAMS)
 def test_a_worked_program_passes_the_lab_only_where_the_lab_says_so(lesson: Day, path: Path) -> None:
     needs_compilers(lesson)
-    with judge_of(lesson, draw=drawn(path)) as judge:
-        assert judge(path).passed == (path.name in lesson.lab.passes)
+    assert judged(lesson, path).passed == (path.name in lesson.lab.passes)
 
 
 @pytest.mark.parametrize("lesson", WRITING, ids=name)
@@ -203,8 +216,14 @@ def test_a_wrong_table_gets_its_finding(lesson: Day, path: object) -> None:
 
 
 # -- lessons -----------------------------------------------------------------------------------------------------------
+def as_shown(value: float, like: str) -> str:
+    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
+    digits = len(like.partition(".")[2])
+    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
+
+
 @compiling
-@pytest.mark.parametrize(("lesson", "figure"), FIGURES, ids=name)
+@run(("lesson", "figure"), FIGURES)
 def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:
     needs_compilers(lesson, figure)
     value = bench(lesson.number).value(figure)
@@ -214,7 +233,7 @@ def test_a_figure_is_what_is_measured(lesson: Day, figure: str) -> None:
 
 
 @compiling
-@every
+@run("lesson", DAYS)
 def test_its_pictures_are_what_the_product_draws(lesson: Day) -> None:
     needs_compilers(lesson)
     drawn = {block.word("picture"): block.text for block in blocks(lesson.text) if block.word("picture")}
@@ -282,7 +301,7 @@ def test_the_right_answer_is_marked_right_and_every_other_wrong_with_a_reason(le
 
 
 @compiling
-@every
+@run("lesson", DAYS)
 def test_predictions_are_marked_by_what_is_measured_and_slips_are_wrong(lesson: Day) -> None:
     for question in (each for each in lesson.questions if each.figure):
         needs_compilers(lesson, question.figure)

@@ -12,9 +12,9 @@ import pytest
 from gridstride.cli import main
 from gridstride.course.content import day, day_numbers
 from gridstride.course.course_errors import ProgressError
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.notebook import notebook, prepare_notebook
-from gridstride.course.notebook_lab import Checked, Lab
+from gridstride.course.notebook_lab import Lab, NotebookVerdict
 from gridstride.judge.problem import ProblemError
 
 
@@ -74,7 +74,7 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path, monkeypa
         prepare_notebook(day(1))
 
 
-def checked(lab: Lab, source: str) -> Checked:
+def checked(lab: Lab, source: str) -> NotebookVerdict:
     lab.file.write_text(source)
     return lab.check()
 
@@ -87,7 +87,7 @@ def test_a_verdict_is_shown_and_recorded(mine: Path) -> None:
     right = checked(lab, solution)
     assert "Pass" in right._repr_html_()
     assert "requests of 10000" in right._repr_html_()
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert [run.passed for run in progress.runs(1)] == [False, True]
 
 
@@ -100,7 +100,7 @@ def test_hints_come_one_by_one(mine: Path) -> None:
     lab = Lab(5)
     assert repr(lab.hint()).startswith("1. ")
     assert lab.hint()._repr_markdown_().endswith("(2 of 4)")
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert progress.hints(5) == 2
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import day, day_numbers
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.course.lesson import Day, Figure
 from gridstride.course.portfolio import pages as pages_module
 from gridstride.course.portfolio.access_pictures import access_pictures
-from gridstride.course.portfolio.entries import Entry, Record, entry, record
+from gridstride.course.portfolio.entries import PassedLab, PortfolioRecord, entry, record
 from gridstride.course.portfolio.highlight import CLASSES, highlighted
 from gridstride.course.portfolio.opening import opening
 from gridstride.course.portfolio.pages import page_names, render
@@ -42,24 +42,25 @@ class Clock:
 
 
 @pytest.fixture
-def progress(tmp_path: Path) -> Iterator[Progress]:
-    with Progress(tmp_path / "progress.sqlite", now=Clock()) as opened:
+def progress(tmp_path: Path) -> Iterator[LearnerProgress]:
+    with LearnerProgress(tmp_path / "progress.sqlite", now=Clock()) as opened:
         yield opened
 
 
-def passed(progress: Progress, number: int = 5, source: str | None = None, **more: object) -> None:
+def passed(progress: LearnerProgress, number: int = 5, source: str | None = None, **more: object) -> None:
     """Record a pass, by default with the solution as its source."""
     given = {"measured": MEASURED, "cases": 101, "chip": "h200", **more}
-    progress.record_run(number, passed=True, seconds=1.0, source=source or day(number).solution.read_text(), **given)  # type: ignore[arg-type]
+    details = RunDetails(source=source or day(number).solution.read_text(), **given)  # type: ignore[arg-type]
+    progress.record_run(number, passed=True, seconds=1.0, details=details)
 
 
-def shown(progress: Progress, of: Day | None = None) -> Entry:
+def shown(progress: LearnerProgress, of: Day | None = None) -> PassedLab:
     found = entry(of or day(5), progress)
     assert found is not None
     return found
 
 
-def site(progress: Progress, *, name: str = "Ada Example", days: tuple[int, ...] = (1, 5)) -> dict[str, str]:
+def site(progress: LearnerProgress, *, name: str = "Ada Example", days: tuple[int, ...] = (1, 5)) -> dict[str, str]:
     """The pages without pictures, which take seconds."""
     held = record([day(number) for number in days], progress, TODAY)
     return render(held, name=name, today=TODAY, draw=lambda _: ())
@@ -93,12 +94,12 @@ class Outline(HTMLParser):
 
 
 # -- what is shown ----------------------------------------------------------------------------------------------------
-def test_a_lab_that_was_not_passed_is_not_shown(progress: Progress) -> None:
+def test_a_lab_that_was_not_passed_is_not_shown(progress: LearnerProgress) -> None:
     progress.record_run(5, passed=False, seconds=0.1)
     assert entry(day(5), progress) is None
 
 
-def test_the_newest_pass_is_shown_with_the_attempts_to_the_first(progress: Progress) -> None:
+def test_the_newest_pass_is_shown_with_the_attempts_to_the_first(progress: LearnerProgress) -> None:
     progress.record_run(5, passed=False, seconds=0.1)
     passed(progress, source="first")
     passed(progress, source="second")
@@ -106,13 +107,13 @@ def test_the_newest_pass_is_shown_with_the_attempts_to_the_first(progress: Progr
     assert (shown(progress).run.source, shown(progress).attempts) == ("second", 2)
 
 
-def test_a_pass_whose_source_was_kept_comes_before_a_newer_one_without(progress: Progress) -> None:
+def test_a_pass_whose_source_was_kept_comes_before_a_newer_one_without(progress: LearnerProgress) -> None:
     passed(progress, source="kept")
     progress.record_run(5, passed=True, seconds=0.1)
     assert shown(progress).run.source == "kept"
 
 
-def test_a_prediction_is_the_first_answer_before_the_first_pass(progress: Progress) -> None:
+def test_a_prediction_is_the_first_answer_before_the_first_pass(progress: LearnerProgress) -> None:
     for given in ("32", "4"):  # with the first answer the quiz tells the figure
         progress.record_answer(5, "lab", given, right=given == "4")
     passed(progress)
@@ -120,7 +121,7 @@ def test_a_prediction_is_the_first_answer_before_the_first_pass(progress: Progre
     assert (first.value, first.prediction, first.near) == ("4 sectors per load request", "32", False)
 
 
-def test_an_answer_after_the_pass_is_no_prediction(progress: Progress) -> None:
+def test_an_answer_after_the_pass_is_no_prediction(progress: LearnerProgress) -> None:
     passed(progress)
     progress.record_answer(5, "lab", "4", right=True)
     passed(progress)
@@ -128,12 +129,12 @@ def test_an_answer_after_the_pass_is_no_prediction(progress: Progress) -> None:
     assert "expected before" not in site(progress)["day005.html"]
 
 
-def test_what_is_no_figure_is_left_out(progress: Progress) -> None:
+def test_what_is_no_figure_is_left_out(progress: LearnerProgress) -> None:
     passed(progress, measured={"load_sectors": float("nan"), "store_sectors": 4.0})
     assert [each.name for each in shown(progress).measurements] == ["store sectors"]
 
 
-def test_a_figure_that_the_lesson_has_no_more_is_shown_without_a_unit(progress: Progress) -> None:
+def test_a_figure_that_the_lesson_has_no_more_is_shown_without_a_unit(progress: LearnerProgress) -> None:
     passed(progress, measured={"gone_since": 1234.0})
     (only,) = shown(progress).measurements
     assert (only.name, only.value, only.origin) == ("gone since", "1,234", "")
@@ -146,17 +147,19 @@ def test_a_figure_that_the_lesson_has_no_more_is_shown_without_a_unit(progress: 
         (Figure("f", "2 * half", of=("half",), unit="ms"), "the lesson's kernel"),
     ],
 )
-def test_a_time_of_the_model_is_said_to_be_predicted(progress: Progress, figure: Figure, origin: str) -> None:
+def test_a_time_of_the_model_is_said_to_be_predicted(progress: LearnerProgress, figure: Figure, origin: str) -> None:
     half = Figure("half", "predicted_ms / 2", run="direct")
     lesson = replace(day(5), figures={**day(5).figures, "half": half, "f": figure})
     passed(progress, measured={"f": 0.25, "load_sectors": 4.0})
     timed, counted = shown(progress, lesson).measurements
     assert (timed.modelled, timed.origin, counted.modelled) == (True, origin, False)
-    page = render(Record((shown(progress, lesson),), 1, 1), name="", today=TODAY, draw=lambda _: ())["day005.html"]
+    page = render(PortfolioRecord((shown(progress, lesson),), 1, 1), name="", today=TODAY, draw=lambda _: ())[
+        "day005.html"
+    ]
     assert text_of(page).count("predicted by the model") == 1
 
 
-def test_pages_are_the_index_and_one_for_each_passed_lab(progress: Progress) -> None:
+def test_pages_are_the_index_and_one_for_each_passed_lab(progress: LearnerProgress) -> None:
     passed(progress)
     held = record([day(1), day(5)], progress, TODAY)
     assert list(site(progress)) == page_names(held) == ["index.html", "day005.html"]
@@ -172,7 +175,7 @@ def test_pages_are_the_index_and_one_for_each_passed_lab(progress: Progress) -> 
         assert words in index
 
 
-def test_a_page_has_verdict_question_figures_and_source(progress: Progress) -> None:
+def test_a_page_has_verdict_question_figures_and_source(progress: LearnerProgress) -> None:
     progress.record_answer(5, "lab", "32", right=False)
     progress.next_hint(5, 4)
     passed(progress)
@@ -186,13 +189,13 @@ def test_a_page_has_verdict_question_figures_and_source(progress: Progress) -> N
     assert "read before the pass" not in page
 
 
-def test_a_solution_that_was_read_first_is_said_to_be(progress: Progress) -> None:
+def test_a_solution_that_was_read_first_is_said_to_be(progress: LearnerProgress) -> None:
     progress.record_solution(5, passed=False)
     passed(progress)
     assert "read before the pass" in site(progress)["day005.html"]
 
 
-def test_of_an_old_pass_nothing_is_invented(progress: Progress) -> None:
+def test_of_an_old_pass_nothing_is_invented(progress: LearnerProgress) -> None:
     progress.record_run(5, passed=True, seconds=0.1)
     page = text_of(site(progress)["day005.html"])
     assert "The source of this run was not kept." in page
@@ -201,7 +204,7 @@ def test_of_an_old_pass_nothing_is_invented(progress: Progress) -> None:
 
 
 # -- the pages as HTML ------------------------------------------------------------------------------------------------
-def test_everything_that_others_wrote_is_escaped(progress: Progress) -> None:
+def test_everything_that_others_wrote_is_escaped(progress: LearnerProgress) -> None:
     passed(progress, source=f"// {HOSTILE}\n{HOSTILE}", chip=HOSTILE, measured={HOSTILE: 1.0})
     written = site(progress, name=HOSTILE)
     assert len(written) == 2
@@ -211,7 +214,7 @@ def test_everything_that_others_wrote_is_escaped(progress: Progress) -> None:
 
 
 @pytest.mark.parametrize("name", ["index.html", "day001.html", "day005.html"])
-def test_a_page_is_sound_and_fetches_nothing(progress: Progress, name: str) -> None:
+def test_a_page_is_sound_and_fetches_nothing(progress: LearnerProgress, name: str) -> None:
     progress.record_answer(5, "lab", "32", right=False)
     passed(progress)
     passed(progress, 1, measured={"requests_of_10000": 313.0}, chip=None)
@@ -292,7 +295,7 @@ def test_a_comment_over_two_lines_is_closed_and_opened_at_the_line_break() -> No
 
 
 # -- pictures ---------------------------------------------------------------------------------------------------------
-def test_pictures_are_drawn_from_the_source_that_passed(progress: Progress) -> None:
+def test_pictures_are_drawn_from_the_source_that_passed(progress: LearnerProgress) -> None:
     passed(progress)
     pictures = access_pictures(shown(progress))
     assert [each.told.partition(" memory")[0] for each in pictures] == ["reads shared", "writes global"]
@@ -306,7 +309,7 @@ def test_pictures_are_drawn_from_the_source_that_passed(progress: Progress) -> N
     assert "8 passes over the banks" in labels[0]
 
 
-def test_a_source_that_is_not_accepted_any_more_has_no_picture(progress: Progress) -> None:
+def test_a_source_that_is_not_accepted_any_more_has_no_picture(progress: LearnerProgress) -> None:
     passed(progress, source=day(5).solution.read_text().replace("stage[k] =", "stag[k] ="))
     assert list(access_pictures(shown(progress))) == []
 

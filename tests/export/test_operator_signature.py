@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gridstride.export.export_errors import ExportError
-from gridstride.export.operator_signature import OperatorSignature, Size, signature, word
+from gridstride.export.operator_signature import OperatorSignature, SizeSource, signature, word
 from gridstride.judge.find import find
 
 
@@ -19,16 +19,17 @@ def of(name: str) -> OperatorSignature:
 @pytest.mark.parametrize(
     ("problem", "sizes"),
     [
-        ("gelu", [Size("n", "x", 1, leading=True)]),
-        ("softmax", [Size("rows", "x", 2, leading=True), Size("columns", "x", 1)]),
-        ("skinny_gemm", [Size("M", "x", 2, leading=True), Size("steps", "x", 1, scale=32),
-                         Size("N", "weight", 2, leading=True)]),
-        ("turn_blur", [Size("H", "image", 2, leading=True), Size("W", "image", 1),
-                       Size("R", "weights", 1, scale=2, offset=1)]),
-        ("rms_norm_backward", [Size("rows", "x", 2, leading=True), Size("columns", "x", 1), Size("parts")]),
+        ("gelu", [SizeSource("n", "x", 1, leading=True)]),
+        ("softmax", [SizeSource("rows", "x", 2, leading=True), SizeSource("columns", "x", 1)]),
+        ("skinny_gemm", [SizeSource("M", "x", 2, leading=True), SizeSource("steps", "x", 1, scale=32),
+                         SizeSource("N", "weight", 2, leading=True)]),
+        ("turn_blur", [SizeSource("H", "image", 2, leading=True), SizeSource("W", "image", 1),
+                       SizeSource("R", "weights", 1, scale=2, offset=1)]),
+        ("rms_norm_backward", [SizeSource("rows", "x", 2, leading=True), SizeSource("columns", "x", 1),
+                               SizeSource("parts")]),
     ],
 )  # fmt: skip
-def test_sizes_come_from_the_tensors_that_are_given(problem: str, sizes: list[Size]) -> None:
+def test_sizes_come_from_the_tensors_that_are_given(problem: str, sizes: list[SizeSource]) -> None:
     assert list(of(problem).sizes) == sizes
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from gridstride.device.arrays import DeviceArray
 from gridstride.judge.execution.runnable import Runnable
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Problem, array, size
 
 
@@ -103,7 +103,7 @@ def host() -> HostDevice:
 @pytest.fixture
 def runs(host: HostDevice) -> Callable[..., Runnable]:
     """Makes a Python function a kernel that can be judged; `cost` is what a launch takes, in milliseconds."""
-    return lambda body, cost=0.01: Runnable(HostKernel(host, body, cost), Launch(("1",), ("32",)), host)
+    return lambda body, cost=0.01: Runnable(HostKernel(host, body, cost), SymbolicLaunch(("1",), ("32",)), host)
 
 
 def _pitched(v: Any) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from gridstride.judge.sandbox.wire import Message, read
+from gridstride.judge.sandbox.wire import WireMessage, read
 from gridstride.judge.sandbox.worker import die_with_parent, lock, say
 
 
@@ -27,10 +27,10 @@ def main() -> None:
     if given.get("asleep"):
         time.sleep(1000)
 
-    say(replies, Message({"ready": lock(given)}))
+    say(replies, WireMessage({"ready": lock(given)}))
     requests = os.fdopen(0, "rb", closefd=False)
     while (asked := read(requests.read)) is not None:
-        say(replies, Message({"said": _said_by(asked.words["run"])}))
+        say(replies, WireMessage({"said": _said_by(asked.words["run"])}))
 
 
 def _said_by(source: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridstride.judge.find import find
-from gridstride.judge.gains import Unit, changes, closing, gain, gains, per_request, per_unit, unit_of
+from gridstride.judge.gains import WorkUnit, changes, closing, gain, gains, per_request, per_unit, unit_of
 from gridstride.judge.verdict import Finding, RungResult
 
 
@@ -74,13 +74,13 @@ def test_the_closing_line_names_what_failed_and_what_slipped_through() -> None:
 
 
 def test_matmul_is_counted_in_multiply_adds_and_the_rest_in_elements() -> None:
-    assert unit_of(find("matmul").problem) == Unit("multiply-add", 256**3)
-    assert unit_of(find("saxpy").problem) == Unit("element", 1 << 16)
-    assert unit_of(find("reduction").problem) == Unit("element", 1 << 16)
+    assert unit_of(find("matmul").problem) == WorkUnit("multiply-add", 256**3)
+    assert unit_of(find("saxpy").problem) == WorkUnit("element", 1 << 16)
+    assert unit_of(find("reduction").problem) == WorkUnit("element", 1 << 16)
 
 
 def test_instructions_of_a_warp_count_for_each_of_its_lanes() -> None:
-    assert per_unit({"instructions": 10.0}, Unit("element", 64)) == pytest.approx(5.0)
+    assert per_unit({"instructions": 10.0}, WorkUnit("element", 64)) == pytest.approx(5.0)
 
 
 def test_sectors_per_request_are_unknown_without_requests() -> None:

@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from gridstride.judge.find import find, problem_names
-from gridstride.judge.header import KernelFile, Launch, parse_kernel
+from gridstride.judge.header import KernelFile, SymbolicLaunch, parse_kernel
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.likely_launch import cuda_header, python_header
 from gridstride.judge.sandbox.python_header import parse_python
@@ -125,13 +125,13 @@ def test_first_rungs_get_as_many_threads_as_they_ask_for() -> None:
     assert told >= 20
 
 
-def as_launch(lines: list[str]) -> Launch:
+def as_launch(lines: list[str]) -> SymbolicLaunch:
     launch = parse_kernel("\n".join([*lines, "__global__ void k() {}"])).launch
     assert launch is not None
     return launch
 
 
-def threads(launch: Launch, sizes: dict[str, int]) -> int:
+def threads(launch: SymbolicLaunch, sizes: dict[str, int]) -> int:
     shape = launch.shape(sizes)
     return prod(shape.grid) * (1 if max(shape.grid) == 1 else prod(shape.block))
 

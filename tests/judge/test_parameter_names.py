@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.judge.parameter_names import Wanted, match, named
+from gridstride.judge.parameter_names import ProblemParameter, match, named
 
-ADD = [Wanted("a", "in"), Wanted("b", "in"), Wanted("c", "out"), Wanted("n", "scalar")]
-TRANSPOSE = [Wanted("in", "in"), Wanted("out", "out"), Wanted("M", "scalar"), Wanted("N", "scalar")]
+ADD = [
+    ProblemParameter("a", "in"),
+    ProblemParameter("b", "in"),
+    ProblemParameter("c", "out"),
+    ProblemParameter("n", "scalar"),
+]
+TRANSPOSE = [
+    ProblemParameter("in", "in"),
+    ProblemParameter("out", "out"),
+    ProblemParameter("M", "scalar"),
+    ProblemParameter("N", "scalar"),
+]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +37,7 @@ TRANSPOSE = [Wanted("in", "in"), Wanted("out", "out"), Wanted("M", "scalar"), Wa
     ],
 )
 def test_names_decide_where_they_speak_and_the_position_elsewhere(
-    wanted: list[Wanted], own: str, order: tuple[int, ...]
+    wanted: list[ProblemParameter], own: str, order: tuple[int, ...]
 ) -> None:
     assert match("kernel", own.split(), wanted).order == order
 

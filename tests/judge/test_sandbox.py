@@ -22,8 +22,8 @@ from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.sandbox import calls, landlock, records, seccomp
 from gridstride.judge.sandbox.client import CannotJudge, Worker
-from gridstride.judge.sandbox.limits import Limits
-from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
+from gridstride.judge.sandbox.limits import WorkerLimits
+from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage, packed
 from gridstride.judge.submission import check
 
 OWN = 4242  # the process that the filter is made for
@@ -153,17 +153,17 @@ words = st.dictionaries(st.text(max_size=8), st.integers() | st.text() | st.none
 
 @given(words, st.lists(st.binary(max_size=200), max_size=4), st.integers(1, 50))
 def test_a_message_arrives_as_it_was_sent_however_it_is_cut(said: Any, buffers: list[bytes], step: int) -> None:
-    data = packed(Message(said, buffers))
-    reader, found = Reader(BOUNDS), None
+    data = packed(WireMessage(said, buffers))
+    reader, found = MessageReader(BOUNDS), None
     for start in range(0, len(data), step):
         found = reader.feed(data[start : start + step])
-    assert found == Message(said, buffers)
+    assert found == WireMessage(said, buffers)
 
 
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_message_are_refused_or_waited_on(data: bytes) -> None:
     try:
-        found = Reader(BOUNDS).feed(data)
+        found = MessageReader(BOUNDS).feed(data)
     except WireError:
         return
     assert found is None or isinstance(found.words, dict)
@@ -178,7 +178,7 @@ def test_texts_from_a_worker_cannot_play_with_a_terminal() -> None:
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    with Worker(Limits(), chip="h200", workers=1) as one:
+    with Worker(WorkerLimits(), chip="h200", workers=1) as one:
         yield one
 
 
@@ -189,12 +189,15 @@ def test_the_worker_locks_itself_in_with_all_that_the_system_offers(worker: Work
 
 
 def test_a_request_that_makes_no_sense_is_answered(worker: Worker) -> None:
-    reply = worker.ask(Message({"do": "harm"}), seconds=10, doing="asking")
+    reply = worker.ask(WireMessage({"do": "harm"}), seconds=10, doing="asking")
     assert "error" in reply.words
 
 
 def test_a_worker_that_ends_is_a_reason_in_words() -> None:
-    with Worker(Limits(), chip="no such chip", workers=1) as one, pytest.raises(CannotJudge, match="no such chip"):
+    with (
+        Worker(WorkerLimits(), chip="no such chip", workers=1) as one,
+        pytest.raises(CannotJudge, match="no such chip"),
+    ):
         one.wait_until_ready()
 
 
@@ -220,10 +223,10 @@ def test_findings_are_the_same_inside(tmp_path: Path) -> None:
 
 
 def test_what_is_right_is_never_said_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[Message] = []
+    said: list[WireMessage] = []
     ask = Worker.ask
 
-    def listening(self: Worker, message: Message, **how: Any) -> Message:
+    def listening(self: Worker, message: WireMessage, **how: Any) -> WireMessage:
         said.append(message)
         return ask(self, message, **how)
 

@@ -17,7 +17,7 @@ from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels import torch_op
 from gridstride.kernels.paged_attention.op import paged_attention
-from gridstride.kernels.paged_attention.ring import Ring, Tuning, cut
+from gridstride.kernels.paged_attention.ring import Ring, RingTuning, cut
 from gridstride.kernels.rms_norm.op import add_rms_norm
 from gridstride.kernels.rotary_cache.op import rotary_cache
 from gridstride.protocol import ParameterLayout, Shape
@@ -145,8 +145,8 @@ class Recorded:
 def test_what_waits_itself_is_launched_dependent_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Recorded()
     bound = BoundKernel(gs.VirtualGPU(), kernel, (), "k")
-    run = torch_op.Launcher(bound, waits=True)
-    for start in (run, run.serial, run.cooperative, torch_op.Launcher(bound)):
+    run = torch_op.RungLauncher(bound, waits=True)
+    for start in (run, run.serial, run.cooperative, torch_op.RungLauncher(bound)):
         start((2, 1, 1), 64, shared=16)
     monkeypatch.setattr(torch_op, "DEPENDENT", False)
     run((2, 1, 1), 64, shared=16)
@@ -227,7 +227,9 @@ def test_rotary_reads_everything_but_its_heads_ahead(norm: bool) -> None:
 
 @pytest.mark.parametrize("blocks", [1, 3, 12])
 def test_attention_reads_all_tokens_but_the_last_ahead(blocks: int) -> None:
-    ring = cut(32, 2, 16, shared_per_block=20_000, shared_per_multiprocessor=1 << 20, tuning=Tuning(piece=2, least=16))
+    ring = cut(
+        32, 2, 16, shared_per_block=20_000, shared_per_multiprocessor=1 << 20, tuning=RingTuning(piece=2, least=16)
+    )
     assert isinstance(ring, Ring), ring
     lengths, kv = np.array([1, 37, 0, 150, 64], np.int32), 2
     tables = np.random.default_rng(3).permutation(60)[:50].reshape(5, 10).astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,28 +22,22 @@ from gridstride.judge.verify import observe, totals, verify
 from gridstride.virtual.gpu import VirtualGPU
 
 FOLDERS = [find(name) for name in problem_names()]
+# Ends of ladders that take over ten seconds, and ladders all of whose rungs do.
 LONG = {
-    ("convolution_half", "05_tensor_maps"),
-    ("convolution_half", "06_cluster"),
+    ("convolution", "06_overlapping_loads"),
+    ("convolution_half", "01_direct"),
     ("convolution_half", "07_shared_rows"),
-    ("matmul_fp8", "05_async_store"),
-    ("matmul_tf32", "04_async_store"),
-    ("sample", "01_thread_per_row"),
-    ("sample", "02_block_per_row"),
-    ("sample", "03_eight_ways"),
-    ("paged_attention", "01_thread_per_head"),
-    ("prompt_attention", "01_thread_per_query"),
-    ("prompt_attention", "03_ping_pong"),
-    ("radix_sort", "01_bit_by_bit"),
-    ("radix_sort", "05_large_tiles"),
-    ("radix_sort", "06_predicates"),
     ("layer_norm_backward", "03_bulk_ring"),
-    ("rms_norm_backward", "03_registers"),
-    ("rms_norm_backward", "04_prefetch"),
+    ("matmul", "08_double_buffer"),
+    ("matmul_fp8", "05_async_store"),
+    ("matmul_half", "09_async_store"),
+    ("matmul_tf32", "04_async_store"),
+    ("paged_attention", "01_thread_per_head"),
+    ("radix_sort", "01_bit_by_bit"),
+    ("radix_sort", "06_predicates"),
     ("rms_norm_backward", "05_bulk_ring"),
     ("rotary_cache", "01_thread_per_head"),
-    ("rotary_cache", "02_block_per_head"),
-    ("rotary_cache", "03_warp_per_head"),
+    ("sample", "03_eight_ways"),
     ("skinny_gemm", "08_push"),
     *(
         (name, file.name)
@@ -50,14 +45,21 @@ LONG = {
         for file in find(name).rungs()
     ),
 }
-RUNGS = [
-    pytest.param(folder, file, marks=[pytest.mark.slow] * ((folder.problem.name, file.name) in LONG))
-    for folder in FOLDERS
-    for file in folder.rungs()
-]
-LONG_TWINS = {("matmul", "triton_tile.py")}
+
+
+def rungs(folder: Folder) -> Iterator[object]:
+    """Parameters of a test: the first and the last rung of a ladder as they are, those between and long ones slow."""
+    files = folder.rungs()
+    for file in files:
+        quick = file in (files[0], files[-1]) and (folder.problem.name, file.name) not in LONG
+        yield pytest.param(folder, file, marks=() if quick else pytest.mark.slow)
+
+
+RUNGS = [each for folder in FOLDERS for each in rungs(folder)]
+QUICK_TWINS = {("vector_add", "triton_blocks.py"), ("reduction", "numba_shared.py")}
+"""One of each language."""
 TWINS = [
-    pytest.param(path, marks=[pytest.mark.slow] * ((folder.problem.name, path.name) in LONG_TWINS))
+    pytest.param(path, marks=[pytest.mark.slow] * ((folder.problem.name, path.name) not in QUICK_TWINS))
     for folder in FOLDERS
     for path in sorted((folder.path / "twins").glob("*.py"))
 ]
@@ -106,6 +108,7 @@ def test_every_twin_in_another_language_is_right_and_safe(path: Path, monkeypatc
     assert check(path, find(path.parents[1].name), device=VirtualGPU("h200", time_limit=LIMIT), seed=5).findings == ()
 
 
+@pytest.mark.first_of("folder")
 @pytest.mark.parametrize(("folder", "file"), WRONG, ids=name)
 def test_every_wrong_kernel_is_rejected_for_its_fault(folder: Folder, file: KernelFile, impatient: VirtualGPU) -> None:
     prepared = prepare(folder.problem, public_cases(folder.problem))
@@ -369,6 +372,7 @@ def test_a_convolutions_filter_and_halo_leave_global_memory_and_then_shared_memo
     assert not any(rung["bank_conflicts"] for rung in rungs.values())
 
 
+@pytest.mark.slow
 def test_tensor_cores_cut_instructions_and_wgmma_ends_shared_reads() -> None:
     rungs = counts("matmul_half")
     assert rungs["03_wmma"]["instructions"] < rungs["02_shared_tile"]["instructions"] / 15

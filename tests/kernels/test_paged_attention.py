@@ -12,7 +12,7 @@ import gridstride as gs
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile
 from gridstride.kernels.paged_attention.op import paged_attention
-from gridstride.kernels.paged_attention.ring import Ring, Tuning, cut
+from gridstride.kernels.paged_attention.ring import Ring, RingTuning, cut
 from gridstride.kernels.torch_op import ELEMENTS
 
 H200 = {"shared_per_block": 232_448, "shared_per_multiprocessor": 233_472}
@@ -24,7 +24,7 @@ JUDGED = Ring(
 
 
 def fitting(width: int = 128, group: int = 2, block_size: int = 16, **more: int) -> Ring:
-    ring = cut(width, group, block_size, **H200, tuning=Tuning(**more))
+    ring = cut(width, group, block_size, **H200, tuning=RingTuning(**more))
     assert isinstance(ring, Ring), ring
     return ring
 
@@ -84,8 +84,8 @@ def test_the_judged_kernel_is_given_the_shared_memory_that_its_ring_has(rung: Ke
 # -- what it computes --------------------------------------------------------------------------------------------------
 LENGTHS = (1, 37, 0, 333, 64)
 SMALL = {"shared_per_block": 18_000, "shared_per_multiprocessor": 1 << 20}
-TEAMS = Tuning(piece=2, least=16, snap=32)
-UNEVEN = Tuning(piece=5, warps=3, least=16, part=7, snap=32, slack=100, even=8, evict_first=False)
+TEAMS = RingTuning(piece=2, least=16, snap=32)
+UNEVEN = RingTuning(piece=5, warps=3, least=16, part=7, snap=32, slack=100, even=8, evict_first=False)
 SHAPES = {
     "teams of one warp": (torch.bfloat16, cut(32, 8, 16, **SMALL, tuning=TEAMS), False),
     "two columns of heads, nothing divides, the past ahead": (

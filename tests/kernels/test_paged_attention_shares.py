@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride.judge.find import find
-from gridstride.kernels.paged_attention.ring import Ring, Tuning, cut
+from gridstride.kernels.paged_attention.ring import Ring, RingTuning, cut
 
 MOST = 400  # parts of a block, in these tests
 ASKING = """
@@ -33,7 +33,7 @@ extern "C" __global__ void walk_all(const int* lengths, int* line, int* parts, i
 """
 PLAIN = cut(
     64, 2, 16, shared_per_block=1 << 17, shared_per_multiprocessor=1 << 18,
-    tuning=Tuning(least=32, part=0, snap=32, slack=4, even=0),
+    tuning=RingTuning(least=32, part=0, snap=32, slack=4, even=0),
 )  # fmt: skip
 RULES: dict[str, dict[str, Any]] = {
     "tokens alone": {},

@@ -21,8 +21,8 @@ from gridstride.kernels.skinny_gemm.cut import (
     PUSH,
     STEP,
     WARPGROUP,
-    Cut,
-    Rule,
+    Tiling,
+    TilingRule,
     by_rule,
     cut,
 )
@@ -40,7 +40,7 @@ def normal(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=DRAW)
 
 
-def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
+def launched(chosen: Tiling, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: bool) -> Tensor:
     """y as the virtual GPU computes it, with nothing to find for its sanitizer."""
     (m, k), n, element = x.shape, len(w), ELEMENTS[x.dtype]
     source = Path(find("skinny_gemm").path / "rungs" / f"{chosen.rung}.cu").read_text()
@@ -59,7 +59,7 @@ def launched(chosen: Cut, x: Tensor, w: Tensor, bias: Tensor | None, *, gated: b
 # -- the kernel --------------------------------------------------------------------------------------------------------
 @RUNGS
 def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again(rung: str, share: int) -> None:
-    chosen = Cut(rung=rung, warps=4, rows=16, splits=2, columns=32, depth=2, share=share)
+    chosen = Tiling(rung=rung, warps=4, rows=16, splits=2, columns=32, depth=2, share=share)
     x, w, bias = (normal(*shape).bfloat16() for shape in ((11, 192), (2 * 27, 192), (2 * 27,)))
     y = launched(chosen, x, w, bias, gated=True)
     gate, up = F.linear(x.double(), w.double(), bias.double()).chunk(2, dim=1)
@@ -68,13 +68,13 @@ def test_gates_in_bfloat16_with_a_bias_through_a_ring_that_is_filled_again(rung:
 
 @RUNGS
 def test_many_rows_without_a_split_or_a_bias(rung: str, share: int) -> None:
-    chosen = Cut(rung=rung, warps=4, rows=64, splits=1, columns=160, depth=1, share=share)
+    chosen = Tiling(rung=rung, warps=4, rows=64, splits=1, columns=160, depth=1, share=share)
     x, w = (normal(*shape).mul(2).round().half() for shape in ((35, 160), (70, 160)))
     assert torch.equal(launched(chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
 
 
 def test_fewer_units_of_sums_than_blocks_that_could_store_them() -> None:
-    chosen = Cut(rung=PUSH, warps=4, rows=8, splits=8, columns=32, depth=1)
+    chosen = Tiling(rung=PUSH, warps=4, rows=8, splits=8, columns=32, depth=1)
     x, w = (normal(*shape).mul(2).round().half() for shape in ((3, 256), (70, 256)))
     assert torch.equal(launched(chosen, x, w, None, gated=False), F.linear(x.float(), w.float()).half())
 
@@ -84,7 +84,7 @@ def test_fewer_units_of_sums_than_blocks_that_could_store_them() -> None:
 @pytest.mark.parametrize("m", [1, 8, 31, 32, 64, 128])
 def test_a_small_products_weights_are_asked_for_at_once_by_one_block_on_each_multiprocessor(name: str, m: int) -> None:
     n, k = SHAPES[name]
-    chosen = by_rule(Rule(rung=DEPENDENT), m, n, k, multiprocessors=CHIP)
+    chosen = by_rule(TilingRule(rung=DEPENDENT), m, n, k, multiprocessors=CHIP)
     assert chosen is not None
     assert 0.95 * CHIP < chosen.blocks(n) <= CHIP
     assert chosen.columns * chosen.depth >= chosen.chunk(k)
@@ -94,19 +94,21 @@ def test_a_small_products_weights_are_asked_for_at_once_by_one_block_on_each_mul
 @pytest.mark.parametrize("rung", [DEPENDENT, PUSH])
 @pytest.mark.parametrize("m", [1, 32])
 def test_two_products_that_follow_each_other_have_room_on_one_multiprocessor(m: int, rung: str) -> None:
-    rule = Rule(rung=rung)
+    rule = TilingRule(rung=rung)
     needed = [by_rule(rule, m, n, k, multiprocessors=CHIP).shared(k) + 2048 for n, k in SHAPES.values()]
     assert all(one + next_one <= 228 * 1024 for one, next_one in zip(needed, needed[1:] + needed[:1], strict=True))
 
 
 @pytest.mark.parametrize(("k", "splits"), [(256, 1), (1024, 2), (2048, 4), (3072, 8), (8192, 8)])
 def test_a_tall_cut_has_the_fewest_splits_whose_columns_are_no_more_than_said(k: int, splits: int) -> None:
-    chosen = by_rule(Rule(rung=WARPGROUP, tall=512, slots=2), 32, 4096, k, multiprocessors=CHIP)
+    chosen = by_rule(TilingRule(rung=WARPGROUP, tall=512, slots=2), 32, 4096, k, multiprocessors=CHIP)
     assert (chosen.warps, chosen.splits) == (8, splits)
 
 
 def test_as_many_blocks_share_x_as_have_room_in_a_cluster_of_eight() -> None:
-    shared = [by_rule(Rule(rung=PUSH, tall=256, share=2), 32, *SHAPES[name], multiprocessors=CHIP) for name in SHAPES]
+    shared = [
+        by_rule(TilingRule(rung=PUSH, tall=256, share=2), 32, *SHAPES[name], multiprocessors=CHIP) for name in SHAPES
+    ]
     assert [each.share for each in shared] == [2, 1, 2, 1]
     assert all(each.blocks(n) % (each.splits * each.share) == 0 for each in shared for n in (1, 4096, 4097))
 
@@ -149,7 +151,7 @@ def test_whatever_the_rows_a_cut_covers_every_weight_and_fits_or_there_is_none(n
 @pytest.mark.parametrize(("m", "rung"), [(1, PUSH), (32, PUSH), (33, WARPGROUP), (128, WARPGROUP)])
 def test_sums_are_pushed_up_to_32_rows(m: int, rung: str) -> None:
     assert cut(m, 4096, 1024, multiprocessors=CHIP).rung == rung
-    assert by_rule(Rule(rung=PUSH), 33, 4096, 1024, multiprocessors=CHIP) is None
+    assert by_rule(TilingRule(rung=PUSH), 33, 4096, 1024, multiprocessors=CHIP) is None
 
 
 def test_more_columns_than_the_pushing_rung_has_room_for_go_to_another_or_to_none() -> None:

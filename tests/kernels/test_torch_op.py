@@ -18,8 +18,8 @@ NUMBERS = """extern "C" __global__ void numbers(long long* out, int i, unsigned 
 """
 
 
-def numbers() -> tuple[torch_op.Launcher, gs.DeviceArray]:
-    return torch_op.Launcher(gs.cuda(NUMBERS)["numbers"].bound()), gs.to_device(np.zeros(7, np.int64))
+def numbers() -> tuple[torch_op.RungLauncher, gs.DeviceArray]:
+    return torch_op.RungLauncher(gs.cuda(NUMBERS)["numbers"].bound()), gs.to_device(np.zeros(7, np.int64))
 
 
 @pytest.mark.parametrize(

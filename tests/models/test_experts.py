@@ -14,14 +14,14 @@ from torch import Tensor
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 from gridstride.models import ops
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, ExpertsConfig
 from gridstride.models.errors import ModelError
 from gridstride.models.experts import MixtureOfExperts, balance_loss, router_logits
 from gridstride.models.huggingface import folder
 
 from .families import make, saved, tokens
 
-EXPERTS = Experts(count=5, per_token=2, hidden=12, normed=True)
+EXPERTS = ExpertsConfig(count=5, per_token=2, hidden=12, normed=True)
 CONFIG = DecoderConfig(
     vocabulary=61, width=16, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=64, experts=EXPERTS
 )

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gridstride.models import lora
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, ExpertsConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.lora import LoraConfig
@@ -71,7 +71,7 @@ def test_an_update_is_scaled_by_alpha_over_rank(decoder: Decoder) -> None:
 
 
 def test_experts_have_no_updates_but_the_attention_beside_them_has() -> None:
-    experts = Experts(count=4, per_token=2, hidden=16, normed=True)
+    experts = ExpertsConfig(count=4, per_token=2, hidden=16, normed=True)
     for family in ("mixtral", "qwen3_moe"):
         config = replace(CONFIG, family=family, experts=experts)
         assert lora.targets("all-linear", config) == ("q_proj", "k_proj", "v_proj", "o_proj")

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from gridstride.models import ops
-from gridstride.models.config import DecoderConfig, Window
+from gridstride.models.config import DecoderConfig, SlidingWindow
 from gridstride.models.decoder import Decoder, packed
 
 LENGTH, HEADS, KEY_HEADS, WIDTH = 13, 4, 2, 8
 CONFIG = DecoderConfig(
     vocabulary=61, width=32, layers=3, heads=HEADS, kv_heads=KEY_HEADS, head_width=WIDTH, hidden=48, context=64,
-    window=Window(size=4, full=(1,), rotary_base=1e3), attention_cap=3.0,
+    window=SlidingWindow(size=4, full=(1,), rotary_base=1e3), attention_cap=3.0,
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def test_sequences_side_by_side_are_what_each_is_alone() -> None:
 
 
 def test_a_window_as_long_as_the_context_is_none() -> None:
-    config = replace(CONFIG, window=Window(size=64))
+    config = replace(CONFIG, window=SlidingWindow(size=64))
     assert [config.window_of(layer) for layer in range(3)] == [None] * 3
     assert [CONFIG.window_of(layer) for layer in range(3)] == [4, None, 4]
 

@@ -13,14 +13,14 @@ from profile_traces import call, event, kernel, note, operator, write
 
 from gridstride.profile import intervals
 from gridstride.profile.account import Account, account, communicates
-from gridstride.profile.trace import Span, Trace, read
+from gridstride.profile.trace import Trace, TraceSpan, read
 
 LANES = (("7", "7"), ("7", "8"), ("0", "stream 7"))
 NAMES = ("aten::mm", "aten::copy_", "enumerate(DataLoader)#x", "c10d::allreduce_", "cudaMalloc", "cudaMemcpyAsync",
          "ncclDevKernel_AllReduce", "gemm")  # fmt: skip
 SPANS = st.lists(
     st.builds(
-        lambda name, start, length, lane: Span(name, start, start + length, lane),
+        lambda name, start, length, lane: TraceSpan(name, start, start + length, lane),
         st.sampled_from(NAMES), st.integers(0, 80), st.integers(0, 40), st.sampled_from(LANES),
     ),
     max_size=8,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gridstride.profile import child
-from gridstride.profile.child import Recorder, WindowOver
+from gridstride.profile.child import WindowOver, WindowRecorder
 
 torch = pytest.importorskip("torch")
 
@@ -46,13 +46,13 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def recorder(tmp_path: Path, memory: list[int]) -> Recorder:
-    made = Recorder(tmp_path, 0.0, 1e6)
+def recorder(tmp_path: Path, memory: list[int]) -> WindowRecorder:
+    made = WindowRecorder(tmp_path, 0.0, 1e6)
     made._start()
     return made
 
 
-def test_a_recording_of_too_many_events_is_cut_and_says_so(recorder: Recorder, memory: list[int]) -> None:
+def test_a_recording_of_too_many_events_is_cut_and_says_so(recorder: WindowRecorder, memory: list[int]) -> None:
     assert not recorder._due()
     memory.append(memory[-1] + 2 * child._GROWTH)
     Profile.events = child._EVENTS
@@ -65,7 +65,7 @@ def test_a_recording_of_too_many_events_is_cut_and_says_so(recorder: Recorder, m
     assert json.loads((recorder.folder / "trace.json").read_text())["gridstride"]["cut"]["asked"] == 1e6
 
 
-def test_memory_of_tensors_only_begins_the_recording_anew(recorder: Recorder, memory: list[int]) -> None:
+def test_memory_of_tensors_only_begins_the_recording_anew(recorder: WindowRecorder, memory: list[int]) -> None:
     recorder._sampler.samples.append((1, ("mine.py:1 in f",)))
     memory.append(memory[-1] + 2 * child._GROWTH)
     assert recorder._due()
@@ -75,7 +75,7 @@ def test_memory_of_tensors_only_begins_the_recording_anew(recorder: Recorder, me
     assert not recorder._due()
 
 
-def test_each_time_more_memory_is_needed(recorder: Recorder, memory: list[int]) -> None:
+def test_each_time_more_memory_is_needed(recorder: WindowRecorder, memory: list[int]) -> None:
     for _ in range(50):
         memory.append(memory[-1] + 100 * (1 << 20))
         if recorder._due():

@@ -9,19 +9,19 @@ import pytest
 from profile_traces import call, event, kernel, note, operator, sample, shaped, write
 
 from gridstride.profile.findings import ProfileFinding
-from gridstride.profile.summary import Profile, Ran, summarise
+from gridstride.profile.summary import ProgramProfile, Ran, summarise
 from gridstride.profile.trace import read
 
 H200 = {"name": "NVIDIA H200", "numSms": 132, "totalGlobalMem": 150_754_820_096}
 CPU = {"cpu": {"threads": 2, "bytes_per_s": 1e10, "flops": {"float": 1e11}}}
 
 
-def profile_of(tmp_path: Path, events: list[dict[str, Any]], gpu: bool = True) -> Profile:
+def profile_of(tmp_path: Path, events: list[dict[str, Any]], gpu: bool = True) -> ProgramProfile:
     about: dict[str, Any] = {"deviceProperties": [H200]} if gpu else {"gridstride": CPU}
     return summarise(read(write(tmp_path / "t.json", events, **about)), Ran("t"))
 
 
-def found(profile: Profile, kind: str) -> ProfileFinding:
+def found(profile: ProgramProfile, kind: str) -> ProfileFinding:
     """The finding of that kind, which must be there once."""
     (one,) = [each for each in profile.findings if each.kind == kind]
     return one

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from gridstride.profile.account import account
 from gridstride.profile.gaps import Gaps, gaps, idle_after, waits
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 
 MS = 1_000_000
 HOST, STREAM = ("1", "1"), ("0", "stream 7")
 
 
 def trace(*kernels: tuple[int, int], calls: tuple[tuple[str, int, int], ...] = ()) -> Trace:
-    spans = [Span("gemm", start * MS, end * MS, STREAM) for start, end in kernels]
-    host = [Span(name, start * MS, end * MS, HOST) for name, start, end in calls]
+    spans = [TraceSpan("gemm", start * MS, end * MS, STREAM) for start, end in kernels]
+    host = [TraceSpan(name, start * MS, end * MS, HOST) for name, start, end in calls]
     return Trace(0, 100 * MS, kernels=spans, calls=host)
 
 
@@ -40,4 +40,4 @@ def test_how_long_the_gpu_had_nothing_to_do_behind_a_wait() -> None:
     idle = found(recording)
     assert idle is not None
     assert idle_after(wait, idle.times) == 9 * MS
-    assert idle_after(Span("cudaStreamSynchronize", 0, 5 * MS, HOST), idle.times) == 0
+    assert idle_after(TraceSpan("cudaStreamSynchronize", 0, 5 * MS, HOST), idle.times) == 0

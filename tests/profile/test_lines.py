@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gridstride.profile import intervals
-from gridstride.profile.lines import Line, Lines
-from gridstride.profile.trace import Sample, Span, Trace
+from gridstride.profile.lines import Lines, LineShare
+from gridstride.profile.trace import Sample, Trace, TraceSpan
 
 MS = 1_000_000
 LANE = ("1", "1")
@@ -19,8 +19,8 @@ def test_without_samples_or_stacks_nothing_is_known() -> None:
 def test_a_sample_stands_for_the_time_since_the_one_before() -> None:
     samples = [Sample(5 * MS, "a.py:1", ()), Sample(10 * MS, "a.py:1", ()), Sample(25 * MS, "b.py:2", ())]
     lines = Lines(Trace(0, 100 * MS, samples=samples))
-    assert lines.busiest(intervals.between(0, 100 * MS)) == [Line("b.py:2", 0.6), Line("a.py:1", 0.4)]
-    assert lines.busiest(intervals.between(0, 20 * MS)) == [Line("a.py:1", 1.0)]
+    assert lines.busiest(intervals.between(0, 100 * MS)) == [LineShare("b.py:2", 0.6), LineShare("a.py:1", 0.4)]
+    assert lines.busiest(intervals.between(0, 20 * MS)) == [LineShare("a.py:1", 1.0)]
 
 
 def test_a_long_silence_counts_for_no_more_than_so_much() -> None:
@@ -31,9 +31,9 @@ def test_a_long_silence_counts_for_no_more_than_so_much() -> None:
 
 def test_of_a_trace_with_stacks_the_innermost_function_of_the_program_counts() -> None:
     functions = [
-        Span("train.py(10): main", 0, 100, LANE), Span("train.py(31): step", 20, 60, LANE),
-        Span("/x/site-packages/torch/nn.py(5): forward", 30, 50, LANE),
+        TraceSpan("train.py(10): main", 0, 100, LANE), TraceSpan("train.py(31): step", 20, 60, LANE),
+        TraceSpan("/x/site-packages/torch/nn.py(5): forward", 30, 50, LANE),
     ]  # fmt: skip
     lines = Lines(Trace(0, 100, functions=functions))
-    assert lines.busiest(intervals.between(35, 45)) == [Line("train.py:31 in step", 1.0)]
-    assert lines.around([Span("x", 70, 80, LANE)]) == [Line("train.py:10 in main", 1.0)]
+    assert lines.busiest(intervals.between(35, 45)) == [LineShare("train.py:31 in step", 1.0)]
+    assert lines.around([TraceSpan("x", 70, 80, LANE)]) == [LineShare("train.py:10 in main", 1.0)]

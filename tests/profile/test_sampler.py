@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gridstride.profile import sampler
-from gridstride.profile.sampler import Sampler
+from gridstride.profile.sampler import StackSampler
 
 
 def frames(*places: tuple[str, int]) -> Any:
@@ -31,7 +31,7 @@ LIBRARY = sampler._LIBRARY[0] + "/json/decoder.py"
 
 
 def seen(stacks: list[Any]) -> bool:
-    made = Sampler(lambda: None)
+    made = StackSampler(lambda: None)
     for stack in stacks:
         made._lines(stack)
     return made.loop_seen is not None
@@ -60,7 +60,7 @@ def test_own_lines_are_work_as_ever() -> None:
 def test_python_hands_over_at_once_while_samples_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the usual 5 ms a program has gone on to other lines."""
     before, during = sys.getswitchinterval(), list[float]()
-    made = Sampler(lambda: during.append(sys.getswitchinterval()))
+    made = StackSampler(lambda: during.append(sys.getswitchinterval()))
     made.start()
     while not during:
         time.sleep(0.001)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gridstride.profile.trace import Inputs
-from gridstride.profile.work import Work, family, work
+from gridstride.profile.work import MinimalWork, family, work
 
 
 def inputs(*dims: tuple[Any, ...], types: str | tuple[str, ...] = "float", concrete: tuple[str, ...] = ()) -> Inputs:
@@ -16,27 +16,29 @@ def inputs(*dims: tuple[Any, ...], types: str | tuple[str, ...] = "float", concr
 
 
 CASES = [
-    ("aten::mm", inputs((4, 8), (8, 2)), Work(2 * 4 * 8 * 2, 4 * (32 + 16 + 8), "float")),
-    ("aten::addmm", inputs((2,), (4, 8), (8, 2)), Work(128, 4 * (32 + 16 + 8), "float")),
-    ("aten::bmm", inputs((3, 4, 8), (3, 8, 2), types="c10::BFloat16"), Work(3 * 128, 2 * 3 * 56, "c10::BFloat16")),
-    ("aten::mv", inputs((4, 8), (8,)), Work(64, 4 * (32 + 8 + 4), "float")),
-    ("aten::add", inputs((4, 1), (3,)), Work(12, 4 * (4 + 3 + 12), "float")),
-    ("aten::add_", inputs((4, 3), (4, 3)), Work(12, 4 * 36, "float")),
-    ("aten::mul", inputs((5,), (), types=("double", "Scalar")), Work(5, 8 * 10, "double")),
-    ("aten::sum", inputs((10, 10)), Work(100, 400, "float")),
-    ("aten::_softmax", inputs((10, 10)), Work(100, 800, "float")),
-    ("aten::native_layer_norm", inputs((4, 5), (5,), (5,)), Work(20, 160, "float")),
-    ("aten::copy_", inputs((4, 5), (4, 5), types=("float", "double")), Work(0, 20 * 12, "float")),
-    ("aten::cat", inputs(((4, 5), (2, 5)), types="TensorList"), Work(0, 2 * 4 * 30, "float")),
-    ("aten::fill_", inputs((7,)), Work(7, 28, "float")),
+    ("aten::mm", inputs((4, 8), (8, 2)), MinimalWork(2 * 4 * 8 * 2, 4 * (32 + 16 + 8), "float")),
+    ("aten::addmm", inputs((2,), (4, 8), (8, 2)), MinimalWork(128, 4 * (32 + 16 + 8), "float")),
+    ("aten::bmm", inputs((3, 4, 8), (3, 8, 2), types="c10::BFloat16"),
+     MinimalWork(3 * 128, 2 * 3 * 56, "c10::BFloat16")),
+    ("aten::mv", inputs((4, 8), (8,)), MinimalWork(64, 4 * (32 + 8 + 4), "float")),
+    ("aten::add", inputs((4, 1), (3,)), MinimalWork(12, 4 * (4 + 3 + 12), "float")),
+    ("aten::add_", inputs((4, 3), (4, 3)), MinimalWork(12, 4 * 36, "float")),
+    ("aten::mul", inputs((5,), (), types=("double", "Scalar")), MinimalWork(5, 8 * 10, "double")),
+    ("aten::sum", inputs((10, 10)), MinimalWork(100, 400, "float")),
+    ("aten::_softmax", inputs((10, 10)), MinimalWork(100, 800, "float")),
+    ("aten::native_layer_norm", inputs((4, 5), (5,), (5,)), MinimalWork(20, 160, "float")),
+    ("aten::copy_", inputs((4, 5), (4, 5), types=("float", "double")), MinimalWork(0, 20 * 12, "float")),
+    ("aten::cat", inputs(((4, 5), (2, 5)), types="TensorList"), MinimalWork(0, 2 * 4 * 30, "float")),
+    ("aten::fill_", inputs((7,)), MinimalWork(7, 28, "float")),
     ("aten::index_select", inputs((100, 8), (), (5,), types=("float", "Scalar", "long int"), concrete=("", "0", "")),
-     Work(0, 2 * 4 * 40, "float")),
-    ("aten::_fused_adamw_", inputs(*(((4, 5), (5,)),) * 4, types="TensorList"), Work(100, 4 * (100 + 75), "float")),
+     MinimalWork(0, 2 * 4 * 40, "float")),
+    ("aten::_fused_adamw_", inputs(*(((4, 5), (5,)),) * 4, types="TensorList"),
+     MinimalWork(100, 4 * (100 + 75), "float")),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("operator", "given", "least"), CASES, ids=[case[0] for case in CASES])
-def test_least_work(operator: str, given: Inputs, least: Work) -> None:
+def test_least_work(operator: str, given: Inputs, least: MinimalWork) -> None:
     assert work(operator, given) == least
 
 

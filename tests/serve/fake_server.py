@@ -15,7 +15,7 @@ def main(folder: str, words: str) -> None:
     from gridstride.serve.http import lifecycle
     from gridstride.serve.http.connections.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
-    from gridstride.serve.process.child import Child
+    from gridstride.serve.process.child import EngineProcess
     from gridstride.serve.process.protocol import Build
 
     given = json.loads(words)
@@ -27,7 +27,7 @@ def main(folder: str, words: str) -> None:
     print(f"listens at {url_of(listener)}", file=sys.stderr, flush=True)
     build = Build(factory="fake_engine:build", options=given)
     lifecycle.run(
-        build, Tokenizer.load(folder), listener, settings=settings, max_queue=max_queue, first=Child(build),
+        build, Tokenizer.load(folder), listener, settings=settings, max_queue=max_queue, first=EngineProcess(build),
         on_ready=lambda server: print(
             json.dumps({"url": url_of(listener), "engine_pid": server.supervisor.pid}), flush=True
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from gridstride.train.checkpoint.folder import begin, opened
 from gridstride.train.config import run_config as settings
-from gridstride.train.data.prepare import Prepared, prepare
+from gridstride.train.data.prepare import TokenisedText, prepare
 from gridstride.train.pretraining import Pretraining
 from gridstride.train.trainer import Trainer
 
@@ -56,7 +56,7 @@ def config(folder: Path, *changes: str) -> settings.Config:
     return settings.load(changes=(*TINY, *places, *changes))
 
 
-def text(chosen: settings.Config) -> Prepared:
+def text(chosen: settings.Config) -> TokenisedText:
     data = chosen.data
     return prepare(data.source, vocabulary=data.vocabulary, validation_share=data.validation_share)
 

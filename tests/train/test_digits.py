@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gridstride.train.digits import data, evaluate
-from gridstride.train.digits.fit import Settings
+from gridstride.train.digits.fit import FitSettings
 from gridstride.train.digits.run import _save, train
 from gridstride.train.errors import TrainFailed
 
@@ -21,7 +21,7 @@ WORST, MEAN = 0.975, 0.985
 
 @pytest.mark.timeout(600)
 def test_it_reads_39_of_40_digits_it_has_never_seen(tmp_path: Path) -> None:
-    record = train(tmp_path / "digits", Settings(), device="cpu", precision="fp32", say=lambda text: None)
+    record = train(tmp_path / "digits", FitSettings(), device="cpu", precision="fp32", say=lambda text: None)
     assert record["test_accuracy"] >= WORST
     assert json.loads((tmp_path / "digits" / "result.json").read_text()) == record
     assert (tmp_path / "digits" / "confusion.png").read_bytes().startswith(b"\x89PNG")
@@ -70,7 +70,7 @@ def test_a_shifted_image_is_the_image_moved() -> None:
 
 
 def test_confusion_counts_what_is_shown_by_what_it_is_taken_for() -> None:
-    part = data.Part(torch.zeros(4, 8, 8), torch.tensor([1, 1, 2, 9]))
+    part = data.LabelledImages(torch.zeros(4, 8, 8), torch.tensor([1, 1, 2, 9]))
     counts = evaluate.confusion(torch.tensor([1, 7, 2, 9]), part)
     assert (counts[1][1], counts[1][7], counts[2][2], counts[9][9]) == (1, 1, 1, 1)
     assert sum(map(sum, counts)) == 4

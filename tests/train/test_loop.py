@@ -17,7 +17,7 @@ from gridstride.train import evaluate, loop
 from gridstride.train.checkpoint import checkpoints
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.loop import Ended, Loop
+from gridstride.train.loop import RunEnd, TrainingLoop
 from gridstride.train.optim import speed
 from gridstride.train.report import clock
 from gridstride.train.trainer import Trainer
@@ -30,8 +30,8 @@ def _quick(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(speed, "peak", lambda *_: (1e12, "a machine"))
 
 
-def run(made: Trainer, show: Show | None = None, *, stop_at: int = 10**9) -> Ended:
-    return Loop(made, show or Show(), stopped=lambda: made.progress.step >= stop_at).run()
+def run(made: Trainer, show: Show | None = None, *, stop_at: int = 10**9) -> RunEnd:
+    return TrainingLoop(made, show or Show(), stopped=lambda: made.progress.step >= stop_at).run()
 
 
 def losses(folder: RunFolder) -> list[tuple[int, float]]:
@@ -85,7 +85,9 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
     run(whole)
     first = trainer(tmp_path, "run.name=parts")
     with pytest.raises(KeyboardInterrupt):
-        Loop(first, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if first.progress.step == 8 else False).run()
+        TrainingLoop(
+            first, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if first.progress.step == 8 else False
+        ).run()
     assert losses(first.folder)[-1][0] == 8
     second = trainer(tmp_path, "run.name=parts", resume=True)
     assert second.progress.step == 5
@@ -131,7 +133,9 @@ def test_a_killed_run_loses_no_more_than_the_minutes_between_checkpoints(
     made = trainer(tmp_path, "run.save_every=0", "run.save_minutes=0.05", "run.evaluate_every=0", "run.keep=99")
     Timed(made, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        Loop(made, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if made.progress.step == 11 else False).run()
+        TrainingLoop(
+            made, Show(), stopped=lambda: _raise(KeyboardInterrupt()) if made.progress.step == 11 else False
+        ).run()
     assert made.checkpoints.steps() == [2, 5]  # after 4 s and after 7 s
 
 
@@ -167,7 +171,7 @@ def test_what_a_run_by_time_planned_holds_after_a_stop(tmp_path: Path, monkeypat
     """Though the machine that goes on with it is another: its speed does not matter any more."""
     made = trainer(tmp_path, *BY_TIME)
     Timed(made, monkeypatch)
-    assert Loop(made, Show(), stopped=lambda: made.progress.plan is not None).run().reason == "signal"
+    assert TrainingLoop(made, Show(), stopped=lambda: made.progress.plan is not None).run().reason == "signal"
     monkeypatch.setattr(clock, "now", lambda: (0.0, 0.0))
     again = trainer(tmp_path, *BY_TIME, resume=True)
     assert again.progress.plan == made.progress.plan
@@ -226,7 +230,7 @@ def test_a_full_disk_during_a_save_loses_nothing(tmp_path: Path, monkeypatch: py
         return False
 
     with pytest.raises(TrainFailed, match=r"step 10 .*the disk is full.*those before are kept.*--resume"):
-        Loop(made, Show(), stopped=stopped).run()
+        TrainingLoop(made, Show(), stopped=stopped).run()
     monkeypatch.undo()
     monkeypatch.setenv("GRIDSTRIDE_CACHE", str(made.task.prepared.folder.parent.parent))
     assert made.checkpoints.latest() == 5

@@ -93,7 +93,7 @@ BATCH = 8
 Losses = list[tuple[float, float]]
 
 
-def prepared(arrangement: Arrangement, config: DecoderConfig) -> parallel.Parallel:
+def prepared(arrangement: Arrangement, config: DecoderConfig) -> parallel.ParallelDecoder:
     torch.manual_seed(1)
     with parallel.deferred(arrangement):
         objective = WithLoss(Decoder(config))
@@ -160,11 +160,11 @@ def exported(arrangement: Arrangement, config: DecoderConfig) -> dict[str, torch
     return whole and {**whole.state_dict(), "loss": WithLoss(whole)(batch(0)[:, :-1], batch(0)[:, 1:]).detach()}
 
 
-def optimiser(spread: parallel.Parallel) -> torch.optim.Optimizer:
+def optimiser(spread: parallel.ParallelDecoder) -> torch.optim.Optimizer:
     return torch.optim.AdamW(spread.decoder.parameters(), lr=3e-3, fused=True)
 
 
-def one_step(spread: parallel.Parallel, adam: torch.optim.Optimizer, step: int) -> tuple[float, float]:
+def one_step(spread: parallel.ParallelDecoder, adam: torch.optim.Optimizer, step: int) -> tuple[float, float]:
     rows = batch(step).chunk(spread.data_world)[spread.data_rank]
     parts = rows.chunk(1 if spread.mesh is None else 2)  # in one piece alone, in two micro-batches elsewhere
     loss = torch.zeros(())

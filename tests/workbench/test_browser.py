@@ -14,7 +14,7 @@ from model_server import model_server
 from served import up
 
 from gridstride.course.content import course_folder, day
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress, RunDetails
 from gridstride.course.lesson import LETTERS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -206,8 +206,8 @@ def test_every_page_fits_a_phone_and_follows_the_systems_colours(browser: Any, m
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, mine: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    with Progress(mine / "progress.sqlite") as progress:
-        progress.record_run(5, passed=False, seconds=1.5, finding="race", message="line 14")
+    with LearnerProgress(mine / "progress.sqlite") as progress:
+        progress.record_run(5, passed=False, seconds=1.5, details=RunDetails(finding="race", message="line 14"))
         progress.record_answer(5, "ceiling", "a", right=False)
     with up(mine) as (url, _):
         page = page_of(browser, url, [], color_scheme=scheme)
@@ -245,7 +245,7 @@ def test_a_run_goes_on_when_its_server_is_killed_and_the_page_finds_it_again(bro
         process.wait()
     with up(mine, "--port", url.rpartition(":")[2]):
         page.locator(".verdict.pass").wait_for()
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert [run.passed for run in progress.runs(5)] == [True]
 
 

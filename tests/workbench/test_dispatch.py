@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridstride.course.content import day
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench.dispatch import Dispatcher, Live, verdict_of
 from gridstride.workbench.jobs import Job, Jobs
 from gridstride.workbench.store import Store
@@ -68,7 +68,7 @@ def test_a_verdict_is_kept_with_the_job_and_in_the_learners_record(mine: Path) -
         assert wrong.outcome["verdict"]["findings"][0]["kind"] == "empty_cell"
 
     served(mine, scenario)
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         passed, failed = progress.runs(1)
     assert (passed.passed, passed.source, failed.passed, failed.finding) == (True, TABLE, False, "empty_cell")
 
@@ -85,7 +85,7 @@ def test_a_run_is_cancelled_and_the_next_one_goes_on(mine: Path) -> None:
         assert states == ["cancelled", "cancelled", "done"]
 
     served(mine, scenario)
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert [run.day for run in progress.runs()] == [1]
 
 
@@ -171,7 +171,7 @@ def test_a_database_that_is_locked_for_a_while_loses_no_verdict(mine: Path, monk
         assert (await ended(dispatcher, store, job)).state == "done"
 
     served(mine, scenario)
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert [run.finding for run in progress.runs(5)] == ["wrong_result"]
 
 

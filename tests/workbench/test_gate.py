@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench import login as login_module
 from gridstride.workbench import password
 from gridstride.workbench.gate import SESSION, Gate
@@ -208,7 +208,7 @@ def test_a_websocket_goes_through_the_same_gate(hashed: str | None, origin: byte
 
 
 def test_the_password_is_kept_as_a_hash_and_replaced(tmp_path: Path) -> None:
-    with Progress(tmp_path / "progress.sqlite") as progress:
+    with LearnerProgress(tmp_path / "progress.sqlite") as progress:
         assert password.kept(progress) is None
         secret = password.cookie_secret(progress)
         password.keep(progress, PASSWORD)

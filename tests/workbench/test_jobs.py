@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench import jobs as module
 from gridstride.workbench.jobs import Jobs, QueueFull, SourceTooLong
 
 
 @pytest.fixture
-def progress(tmp_path: Path) -> Iterator[Progress]:
-    with Progress(tmp_path / "progress.sqlite") as opened:
+def progress(tmp_path: Path) -> Iterator[LearnerProgress]:
+    with LearnerProgress(tmp_path / "progress.sqlite") as opened:
         yield opened
 
 
 @pytest.fixture
-def jobs(progress: Progress) -> Jobs:
+def jobs(progress: LearnerProgress) -> Jobs:
     return Jobs(progress)
 
 
@@ -72,11 +72,11 @@ def test_a_text_that_is_no_source_is_refused(jobs: Jobs) -> None:
 
 
 def test_what_ran_when_the_server_was_killed_comes_first_again(tmp_path: Path) -> None:
-    with Progress(tmp_path / "progress.sqlite") as before:
+    with LearnerProgress(tmp_path / "progress.sqlite") as before:
         for number in range(3):
             Jobs(before).add("a", "judge", 5, str(number))
         Jobs(before).take()
-    with Progress(tmp_path / "progress.sqlite") as after:
+    with LearnerProgress(tmp_path / "progress.sqlite") as after:
         assert [job.source for job in Jobs(after).requeue()] == ["0", "1", "2"]
         assert taken(Jobs(after)) == ["0", "1", "2"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench import password
 
 
@@ -24,7 +24,7 @@ def test_a_short_one_is_refused_with_both_numbers() -> None:
 
 
 def test_the_newest_is_kept(tmp_path: Path) -> None:
-    with Progress(tmp_path / "progress.sqlite") as database:
+    with LearnerProgress(tmp_path / "progress.sqlite") as database:
         assert password.kept(database) is None
         for word in ("first password", "second password"):
             password.keep(database, word)
@@ -32,7 +32,7 @@ def test_the_newest_is_kept(tmp_path: Path) -> None:
 
 
 def test_cookies_are_signed_with_what_was_made_once(tmp_path: Path) -> None:
-    with Progress(tmp_path / "progress.sqlite") as database:
+    with LearnerProgress(tmp_path / "progress.sqlite") as database:
         secret = password.cookie_secret(database)
         assert len(secret) == 64
         assert password.cookie_secret(database) == secret

@@ -17,7 +17,7 @@ from served import start, up, workers
 
 from gridstride.cli import main
 from gridstride.course.content import day
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench.jobs import Jobs
 
 pytestmark = pytest.mark.timeout(300)  # each test starts servers, some of them several
@@ -28,13 +28,13 @@ SITE = "<style>@media (prefers-color-scheme: dark) {}</style><h1>mine</h1>"
 
 def queued(folder: Path, number: int, source: str, many: int = 1, session: str = "a") -> None:
     """Jobs that wait before the server is there."""
-    with Progress(folder / "progress.sqlite") as progress:
+    with LearnerProgress(folder / "progress.sqlite") as progress:
         for _ in range(many):
             Jobs(progress).add(session, "judge", number, source)
 
 
 def rows(folder: Path, words: str) -> list[Any]:
-    with Progress(folder / "progress.sqlite") as progress:
+    with LearnerProgress(folder / "progress.sqlite") as progress:
         return progress.read(words)
 
 
@@ -61,7 +61,7 @@ def test_fifty_runs_end_in_order_and_none_is_lost_when_the_server_is_killed(mine
     assert rows(mine, "SELECT DISTINCT state FROM job") == [("done",)]
     in_turn = [number for (number,) in rows(mine, "SELECT id FROM job ORDER BY turn")]
     assert in_turn == sorted(in_turn)
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         assert [run.passed for run in progress.runs(1)] == [True] * 49
         assert [run.passed for run in progress.runs(5)] == [True]
 

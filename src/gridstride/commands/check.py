@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.target import PATIENCE, device_of, folder_of, import_the_judge, problems_said, where
 from gridstride.commands.terminal import (
-    Progress,
+    ProgressDisplay,
     WrongUse,
     emit,
     interrupts_held,
@@ -44,7 +44,7 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
         folder = folder_of(problem)
         from gridstride.judge.submission import check
 
-        with problems_said(), kernels_print_on_stderr(), Progress(1) as progress:
+        with problems_said(), kernels_print_on_stderr(), ProgressDisplay(1) as progress:
             result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
     if as_json:
         emit(result.check_json())
@@ -64,10 +64,10 @@ def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
     if kind == "physical" or (kind != "virtual" and driver_present()) or os.environ.get("GRIDSTRIDE_TIME_LIMIT"):
         return None
     from gridstride.judge.sandbox.client import Worker
-    from gridstride.judge.sandbox.limits import Limits
+    from gridstride.judge.sandbox.limits import WorkerLimits
     from gridstride.virtual.machine.workers import cores
 
-    limits = Limits(launch_seconds=PATIENCE)
+    limits = WorkerLimits(launch_seconds=PATIENCE)
     return Worker(limits, chip=(chip or _USUAL_CHIP).lower(), workers=min(2, cores()))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
+from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
 
 if TYPE_CHECKING:
     from gridstride.judge.find import Folder
@@ -67,7 +67,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
 
     with problems_said():
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
-        steps: list[Progress] = []
+        steps: list[ProgressDisplay] = []
         ladder = climb(
             folder,
             device=device,
@@ -76,7 +76,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
         )
         wrong = () if rungs else ladder.wrong
         twins = () if rungs else _twins_that_run(folder)
-        with kernels_print_on_stderr(), Progress(len(ladder) + len(twins) + len(wrong)) as progress:
+        with kernels_print_on_stderr(), ProgressDisplay(len(ladder) + len(twins) + len(wrong)) as progress:
             steps.append(progress)
             for _ in ladder:
                 pass

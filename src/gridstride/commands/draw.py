@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gridstride as gs
 from gridstride.commands.climb import writable
 from gridstride.commands.target import device_of, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, print_stderr, stdout, within
+from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, print_stderr, stdout, within
 from gridstride.gallery.draw import draw, marks
 from gridstride.gallery.png import SIGNATURE
 from gridstride.gallery.scene import Scene
@@ -45,7 +45,7 @@ def run(scene: str | None, options: DrawOptions, *, device: str | None, chip: st
     steps, frames = options.steps or chosen.steps, options.frames or FRAMES
     began = time.perf_counter()
     try:
-        with gs.use(gpu), Progress(_TENTHS) as progress:
+        with gs.use(gpu), ProgressDisplay(_TENTHS) as progress:
             data = draw(chosen, width, height, steps=steps, frames=frames if animated else None,
                         progress=_Tenths(progress, steps, chosen.step))  # fmt: skip
     except (gs.OutOfDeviceMemory, gs.KernelFault) as error:
@@ -114,7 +114,7 @@ _TENTHS = 10
 class _Tenths:
     """Progress in tenths of all steps."""
 
-    def __init__(self, progress: Progress, steps: int, step: str) -> None:
+    def __init__(self, progress: ProgressDisplay, steps: int, step: str) -> None:
         self._progress, self._steps, self._step = progress, steps, step
         self._said = 0
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from gridstride.commands.check import kernel_source
 from gridstride.commands.climb import writable
 from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.judge.explain import Explanation
+    from gridstride.judge.explain import KernelExplanation
     from gridstride.judge.find import Folder
     from gridstride.judge.header import KernelFile
 
@@ -39,7 +39,7 @@ def run(
     with problems_said():
         require(kernel, chosen.properties)
     with problems_said(), kernels_print_on_stderr():
-        with Progress(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
+        with ProgressDisplay(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
             explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
         if target is not None:
             _write_report(explanation, target, _command(file, problem, device, chip, report))
@@ -77,7 +77,7 @@ def _command(file: str, problem: str, device: str | None, chip: str | None, repo
     return " ".join(["gridstride explain", file, *words])
 
 
-def _write_report(explanation: Explanation, target: Path, command: str) -> None:
+def _write_report(explanation: KernelExplanation, target: Path, command: str) -> None:
     from gridstride.judge.report.kernel_page import render
     from gridstride.judge.report.save import save
 

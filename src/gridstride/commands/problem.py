@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
-from gridstride.commands.terminal import Progress, WrongUse, emit, kernels_print_on_stderr, stdout
+from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
-    from gridstride.judge.proof.prove import Trial
+    from gridstride.judge.proof.prove import ProofTrial
 
 _TEMPLATE = Path(__file__).parent.parent / "judge" / "template"
 _KEYWORDS = frozenset(
@@ -102,7 +102,7 @@ def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) 
     from gridstride.judge.proof.prove import prove as trials_of
 
     folder, chosen = folder_of(problem), device_of(device, chip)
-    with problems_said(), kernels_print_on_stderr(), Progress(_steps(folder)) as progress:
+    with problems_said(), kernels_print_on_stderr(), ProgressDisplay(_steps(folder)) as progress:
         trials = list(trials_of(folder, device=chosen, progress=progress.step))
     held = all(trial.held for trial in trials)
     if as_json:
@@ -120,7 +120,7 @@ def _steps(folder: Any) -> int:
     return 1 + len(list(imposters(folder.problem))) + len(kernels)
 
 
-def _show(trials: list[Trial], name: str, device: str) -> None:
+def _show(trials: list[ProofTrial], name: str, device: str) -> None:
     console = stdout()
     width = max(len(trial.name) for trial in trials)
     for trial in trials:

@@ -16,15 +16,15 @@ from gridstride.commands.climb import writable
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, refuse_what_never_ends, stdout
 
 if TYPE_CHECKING:
-    from gridstride.commands.options.profile_options import Recording, SimulatedGPU
-    from gridstride.profile.record import Outcome, Request
-    from gridstride.profile.summary import Profile, Ran
+    from gridstride.commands.options.profile_options import RecordingOptions, SimulatedGPU
+    from gridstride.profile.record import ProfileRequest, ProgramOutcome
+    from gridstride.profile.summary import ProgramProfile, Ran
     from gridstride.profile.trace import Trace
 
 _TRACE_ENDS = (".json", ".gz")
 
 
-def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_json: bool) -> bool:
+def run(words: Sequence[str], recording: RecordingOptions, gpu: SimulatedGPU, *, as_json: bool) -> bool:
     """Profile the program or read the trace, show it, and say whether the program ended well."""
     trace, report = recording.trace, recording.report
     chosen = {"trace": trace, "report": report, "after": recording.after or None}
@@ -59,7 +59,7 @@ def run(words: Sequence[str], recording: Recording, gpu: SimulatedGPU, *, as_jso
     return not profile.ran.failed
 
 
-def _profiled(words: Sequence[str], kept: Path | None, recording: Recording) -> Profile:
+def _profiled(words: Sequence[str], kept: Path | None, recording: RecordingOptions) -> ProgramProfile:
     target, args = words[0], words[1:]
     if recording.module or not target.lower().endswith(_TRACE_ENDS):
         return _record(_request(target, args, recording.after, recording.seconds, recording.module), kept)
@@ -72,9 +72,9 @@ def _profiled(words: Sequence[str], kept: Path | None, recording: Recording) -> 
     return _profile(_read(Path(target)), Ran(named(target)))
 
 
-def _request(target: str, args: Sequence[str], after: float, seconds: float, module: bool) -> Request:
+def _request(target: str, args: Sequence[str], after: float, seconds: float, module: bool) -> ProfileRequest:
     """What to run, after making sure that it can be."""
-    from gridstride.profile.record import Request
+    from gridstride.profile.record import ProfileRequest
 
     for name, value, least in (("after", after, 0), ("seconds", seconds, 0.1)):
         if not least <= value <= 1e6:
@@ -83,7 +83,7 @@ def _request(target: str, args: Sequence[str], after: float, seconds: float, mod
         _check_script(target)
     if importlib.util.find_spec("torch") is None:
         raise WrongUse("PyTorch is not installed: pip install 'gridstride[torch]' (a trace can be read without it)")
-    return Request(target, args, after, seconds, module)
+    return ProfileRequest(target, args, after, seconds, module)
 
 
 def _check_script(target: str) -> None:
@@ -107,7 +107,7 @@ def _check_script(target: str) -> None:
         raise WrongUse(f"{target} is not Python{line}: {reason}") from error
 
 
-def _record(request: Request, kept: Path | None) -> Profile:
+def _record(request: ProfileRequest, kept: Path | None) -> ProgramProfile:
     """Run the program, keep its trace where that was asked for, and read it."""
     from gridstride.profile.record import record
     from gridstride.profile.summary import Ran, named
@@ -145,7 +145,7 @@ def _read(path: Path, of: str | None = None) -> Trace:
         raise WrongUse(str(error)) from error
 
 
-def _profile(trace: Trace, ran: Ran) -> Profile:
+def _profile(trace: Trace, ran: Ran) -> ProgramProfile:
     from gridstride.profile.summary import summarise
 
     return summarise(trace, ran)
@@ -155,7 +155,7 @@ def _progress(text: str) -> None:
     print_stderr(text)
 
 
-def _tell(outcome: Outcome, request: Request, cut: str) -> None:
+def _tell(outcome: ProgramOutcome, request: ProfileRequest, cut: str) -> None:
     """How the program ended, where it was not by itself and well."""
     name = request.program
     messages = {
@@ -192,7 +192,7 @@ def _opened(path: Path, kept: Path) -> Iterator[bytes]:
         yield packer.flush()
 
 
-def _write_report(profile: Profile, target: Path, command: str) -> None:
+def _write_report(profile: ProgramProfile, target: Path, command: str) -> None:
     from gridstride.judge.report.save import save
     from gridstride.profile.report import render
 
@@ -203,7 +203,7 @@ def _write_report(profile: Profile, target: Path, command: str) -> None:
     _progress(f"report: {target}")
 
 
-def _show(profile: Profile, as_json: bool) -> None:
+def _show(profile: ProgramProfile, as_json: bool) -> None:
     if as_json:
         emit(profile.json())
         return

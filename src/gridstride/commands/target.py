@@ -89,9 +89,9 @@ def problems_said() -> Iterator[None]:
 
 def _limit() -> str:
     """The limit of addresses that may be behind it, where there is one."""
-    from gridstride.judge.sandbox.limits import Limits, cramped
+    from gridstride.judge.sandbox.limits import WorkerLimits, cramped
 
-    limit = cramped(Limits())
+    limit = cramped(WorkerLimits())
     return f": {limit[0].lower()}{limit[1:]}" if limit else ""
 
 

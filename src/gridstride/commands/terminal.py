@@ -152,7 +152,7 @@ def interrupts_end_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Progress:
+class ProgressDisplay:
     """What is being done, on stderr: a bar on a terminal, plain lines elsewhere."""
 
     def __init__(self, total: int) -> None:

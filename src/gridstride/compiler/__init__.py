@@ -5,7 +5,7 @@ from gridstride.compiler.cache import DiskCache
 from gridstride.compiler.cuda.compile_cuda import compile_cuda
 from gridstride.compiler.cuda.compiled import Compiled
 from gridstride.compiler.diagnostics import CompileError, CompileWarning, Diagnostic
-from gridstride.compiler.signature import Parameter, Signature, signatures
+from gridstride.compiler.signature import KernelSignature, SourceParameter, signatures
 from gridstride.compiler.signature_cache import cached_signatures
 
 __all__ = [
@@ -14,9 +14,9 @@ __all__ = [
     "Compiled",
     "Diagnostic",
     "DiskCache",
+    "KernelSignature",
     "NoCompiler",
-    "Parameter",
-    "Signature",
+    "SourceParameter",
     "cached_signatures",
     "compile_cuda",
     "signatures",

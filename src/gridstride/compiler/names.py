@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from gridstride.compiler.diagnostics import Diagnostic
-from gridstride.compiler.signature import Signature, signatures
+from gridstride.compiler.signature import KernelSignature, signatures
 
 # NVRTC checks name expressions as pragmas of a file of this name, and quotes the pragma in its message.
 NAME_MAP = "__nv_name_map"
@@ -52,7 +52,7 @@ def explain_names(diagnostics: Iterable[Diagnostic], *, filename: str, source: s
     """NVRTC's several complaints about each name expression as one, with the nearest kernel and where it is."""
     explained: list[Diagnostic] = []
     seen: set[str] = set()
-    known: Mapping[str, Signature] | None = None
+    known: Mapping[str, KernelSignature] | None = None
     for diagnostic in diagnostics:
         if diagnostic.file != NAME_MAP:
             explained.append(diagnostic)
@@ -67,7 +67,7 @@ def explain_names(diagnostics: Iterable[Diagnostic], *, filename: str, source: s
     return explained
 
 
-def _explained(diagnostic: Diagnostic, name: str, known: Mapping[str, Signature], source: str) -> Diagnostic:
+def _explained(diagnostic: Diagnostic, name: str, known: Mapping[str, KernelSignature], source: str) -> Diagnostic:
     base = re.sub(r"\s|<.*", "", name, flags=re.DOTALL).lstrip("&")
     kernel, message = known.get(base), f'no kernel "{name}": {diagnostic.message}'
     if kernel:

@@ -15,7 +15,7 @@ _DROPPED = frozenset({"__restrict__", "__restrict", "restrict", "__grid_constant
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class SourceParameter:
     name: str  # empty when the source gives none
     type: str  # as written, without __restrict__ and the like: "const float*"
     pointer: bool
@@ -24,9 +24,9 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class KernelSignature:
     name: str  # with its namespaces: "ns::kernel"
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[SourceParameter, ...]
     template: tuple[str, ...]  # "typename T", "int N"; empty for a function that is no template
     line: int
 
@@ -35,11 +35,11 @@ class Signature:
         return f"{self.name}{template}({', '.join(f'{p.type} {p.name}'.strip() for p in self.parameters)})"
 
 
-def signatures(source: str) -> Mapping[str, Signature]:
+def signatures(source: str) -> Mapping[str, KernelSignature]:
     """Kernels by name, in the order of the source; of several with one name the first."""
     text = Text(source)
     tokens, aliases = _without_directives(text)
-    by_name: dict[str, Signature] = {}
+    by_name: dict[str, KernelSignature] = {}
     for signature in _Reader(text, tokens, aliases).kernels():
         by_name.setdefault(signature.name, signature)
     return by_name
@@ -96,7 +96,7 @@ class _Reader:
         self._scopes: list[str] = []  # a namespace's name for each open brace, empty for other braces
         self._template: tuple[str, ...] = ()
 
-    def kernels(self) -> Iterator[Signature]:
+    def kernels(self) -> Iterator[KernelSignature]:
         steps = {"namespace": self._namespace, "template": self._header, "using": self._alias, "typedef": self._alias}
         i = 0
         while i < len(self._tokens):
@@ -139,7 +139,7 @@ class _Reader:
         self._aliases.declare([token.text for token in self._tokens[i:end]])
         return end
 
-    def _kernel(self, i: int) -> tuple[int, Signature | None]:
+    def _kernel(self, i: int) -> tuple[int, KernelSignature | None]:
         """The kernel declared from here on and the index of its closing parenthesis; None where there is no name."""
         name_at, opening = _name_and_parameters(self._tokens, i)
         if opening is None:
@@ -149,7 +149,7 @@ class _Reader:
         parts = _split(self._tokens[opening + 1 : closing])
         parameters = (_parameter([token.text for token in part], self._aliases) for part in parts)
         line, _ = self._text.position(self._tokens[name_at].start)
-        signature = Signature(name, tuple(p for p in parameters if p.type != "void"), self._template, line)
+        signature = KernelSignature(name, tuple(p for p in parameters if p.type != "void"), self._template, line)
         self._template = ()
         return closing, signature
 
@@ -177,20 +177,20 @@ def _name_and_parameters(tokens: Sequence[Token], i: int) -> tuple[int, int | No
     return i, None
 
 
-def _parameter(words: list[str], aliases: Aliases) -> Parameter:
+def _parameter(words: list[str], aliases: Aliases) -> SourceParameter:
     words = _without_attributes(words[: words.index("=")] if "=" in words else words)
     array = "[" in words
     if array:
         words = words[: words.index("[")]
     if "(" in words:  # a pointer to a function: `void (*f)(int)`
         name = next((w for w in words[words.index("(") :] if w.isidentifier()), "")
-        return Parameter(name, spell(words), pointer=True, dtype=None)
+        return SourceParameter(name, spell(words), pointer=True, dtype=None)
     named = len(words) > 1 and words[-1].isidentifier() and not is_type_word(words[-1]) and _has_type(words[:-1])
     name = words[-1] if named else ""
     kept = [*(words[:-1] if named else words), *(["*"] if array else [])]
     kind = aliases.expand(kept)
     dtype = dtype_of(kind)
-    return Parameter(name, spell(kept), "*" in kind, dtype, settled=kind == kept and dtype is not None)
+    return SourceParameter(name, spell(kept), "*" in kind, dtype, settled=kind == kept and dtype is not None)
 
 
 def _has_type(words: Sequence[str]) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from gridstride.compiler.cache import shared as shared_cache
-from gridstride.compiler.signature import Parameter, Signature, signatures
+from gridstride.compiler.signature import KernelSignature, SourceParameter, signatures
 
 _FORMAT = "2"  # of the entries; raise it when what `signatures` finds in a source changes
 
 
-def cached_signatures(source: str) -> Mapping[str, Signature]:
+def cached_signatures(source: str) -> Mapping[str, KernelSignature]:
     """What `signatures` finds, from the cache where the source was read before."""
     cache, key = shared_cache("signatures", max_bytes=16 << 20), f"{_FORMAT}/{source}"
     stored = cache.get(key)
@@ -24,6 +24,6 @@ def cached_signatures(source: str) -> Mapping[str, Signature]:
     return by_name
 
 
-def _decoded(entry: dict[str, Any]) -> Signature:
-    parameters = tuple(Parameter(**parameter) for parameter in entry["parameters"])
-    return Signature(entry["name"], parameters, tuple(entry["template"]), entry["line"])
+def _decoded(entry: dict[str, Any]) -> KernelSignature:
+    parameters = tuple(SourceParameter(**parameter) for parameter in entry["parameters"])
+    return KernelSignature(entry["name"], parameters, tuple(entry["template"]), entry["line"])

@@ -15,7 +15,7 @@ LETTERS = "abcdefgh"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WorkedLaunch:
     """A launch of a worked kernel. `sizes` are also the kernel's scalars of that name; `arrays` gives the extent of
     each array parameter over the sizes. Grid and block stand in the kernel's own header.
     """
@@ -99,7 +99,7 @@ class Slip:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuizQuestion:
     """Either choices and the letter of the right one, or a figure to predict within `tolerance` (a share of it)."""
 
     id: str
@@ -123,7 +123,7 @@ class KernelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table that is filled by hand: a number over the row's data, or, where there are `words`, one of
     them, with what is said to who writes another than the right one.
     """
@@ -188,7 +188,7 @@ class PrintedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class LabSpec:
     """What there is to do. `file` is the learner's, copied from starter/; the rest depends on the kind."""
 
     kind: LabKind
@@ -203,7 +203,7 @@ class Lab:
     chip: str = "h200"
     chips: tuple[str, ...] = ()
     kernels: tuple[KernelRow, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     measures: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
     passes: tuple[str, ...] = ()
@@ -248,10 +248,10 @@ class Day:
     sources: tuple[str, ...]
     text: str
     folder: Path
-    questions: tuple[Question, ...]
-    lab: Lab
+    questions: tuple[QuizQuestion, ...]
+    lab: LabSpec
     interviews: tuple[Interview, ...]
-    runs: Mapping[str, Run | ProgramRun]
+    runs: Mapping[str, WorkedLaunch | ProgramRun]
     figures: Mapping[str, Figure]
     pictures: Mapping[str, Picture]
 

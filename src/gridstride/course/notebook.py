@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.course.course_errors import ProgressError
-from gridstride.course.files.markdown import Link, for_reader
+from gridstride.course.files.markdown import MarkdownLink, for_reader
 from gridstride.course.learner.workspace import prepare_lab
 from gridstride.course.lesson import Day
 
@@ -70,6 +70,6 @@ def _cells(day: Day, source: str) -> Iterator[tuple[str, str]]:
     yield "code", "# lab.hint()"
 
 
-def _link(link: Link) -> str:
+def _link(link: MarkdownLink) -> str:
     """The web's links stay; the course's own lead to files that do not lie beside the notebook."""
     return f"[{link.text}]({link.target})" if "://" in link.target else link.text

@@ -12,7 +12,7 @@ from gridstride.course.course_errors import ProgressError
 from gridstride.course.labs.lab_judge import Judge, judge_of
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
 from gridstride.course.learner.predictions import measurement, predictions
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.workspace import prepare_lab, progress_file
 from gridstride.course.lesson import Day
 from gridstride.plain import plain
@@ -22,7 +22,7 @@ _PASS, _FAIL = "#1b8a4e", "#d0453c"  # legible on a light page and on a dark one
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class NotebookVerdict:
     """A verdict as a notebook shows it; `lines` are a terminal's."""
 
     verdict: LabVerdict
@@ -91,7 +91,7 @@ class Lab:
     def __repr__(self) -> str:
         return f"Lab of day {self.day.number}: {self.day.lab.title} ({self.file})"
 
-    def check(self) -> Checked:
+    def check(self) -> NotebookVerdict:
         """The verdict on the file as it is now, recorded as every other; ProgressError, MissingToolchain."""
         if self._judge is None:
             self._judge = self._ready.enter_context(judge_of(self.day))
@@ -99,19 +99,19 @@ class Lab:
             verdict = self._judge(self.file)
         except OSError as error:
             raise ProgressError(f"{self.file} cannot be read: {error.strerror}") from error
-        with Progress(progress_file()) as progress:
+        with LearnerProgress(progress_file()) as progress:
             progress.record_verdict(verdict)
             predicted = predictions(self.day, progress)
         measured = tuple(
             (name.replace("_", " "), measurement(self.day, name, value, predicted.get(name)))
             for name, value in verdict.measured.items()
         )
-        return Checked(verdict, self.day.lab.shows, measured)
+        return NotebookVerdict(verdict, self.day.lab.shows, measured)
 
     def hint(self) -> Hint:
         """One hint more, and the ones before it; that it was taken is recorded."""
         hints = self.day.lab.hints
-        with Progress(progress_file()) as progress:
+        with LearnerProgress(progress_file()) as progress:
             hints_shown = progress.next_hint(self.day.number, len(hints))
         return Hint(tuple(hints[:hints_shown]), len(hints))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.device.element_types import BFLOAT16
-from gridstride.device.mapped import Block
+from gridstride.device.mapped import MappedMemory
 
 if TYPE_CHECKING:
     from gridstride.device.arrays import DeviceArray
@@ -77,7 +77,7 @@ def capsule(array: DeviceArray, newest: tuple[int, int] | None) -> Any:
     """
     array.device.expose(array.address, array.nbytes)
     held_as_bits = array.dtype_name == BFLOAT16
-    memory = np.asarray(Block(array.address, array.nbytes, array)) if array.nbytes else np.empty(0, np.uint8)
+    memory = np.asarray(MappedMemory(array.address, array.nbytes, array)) if array.nbytes else np.empty(0, np.uint8)
     exported = _given(memory.view(np.uint16 if held_as_bits else array.dtype).reshape(array.shape), newest)
     tensor = tensor_in(exported)
     tensor.device_type, tensor.device_id = place(array)

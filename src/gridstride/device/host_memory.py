@@ -13,7 +13,7 @@ from gridstride.device.choice import device as choose
 from gridstride.device.creation import Shape, dimensions
 from gridstride.device.current import refuse_in_capture
 from gridstride.device.element_types import element_type
-from gridstride.device.mapped import Block, map_memory, unmap_memory
+from gridstride.device.mapped import MappedMemory, map_memory, unmap_memory
 
 if TYPE_CHECKING:
     from gridstride.protocol import Device
@@ -47,7 +47,7 @@ def _array(
     if not nbytes:
         return np.zeros(sizes, held)
     address = allocate(nbytes)
-    block = Block(address, nbytes)
+    block = MappedMemory(address, nbytes)
     map_memory(device, address, nbytes)
     # Not at exit: others may still use it then, and the driver takes its memory with it.
     weakref.finalize(block, _give_back, device, free, address).atexit = False

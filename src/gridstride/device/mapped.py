@@ -33,7 +33,7 @@ def is_mapped(device: Device, address: int, nbytes: int) -> bool:
     return holds is not None and bool(holds(address, nbytes))
 
 
-class Block:
+class MappedMemory:
     """Memory at an address as NumPy takes it, `np.asarray(block)` for bytes: such arrays, and views of them, hold on to
     the block, and the block to the memory's owner.
     """

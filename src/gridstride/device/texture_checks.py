@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, TextureSampling
 
 DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 ADDRESSES = ("clamp", "wrap", "mirror", "border")
@@ -130,7 +130,7 @@ def address_modes(modes: Sequence[str], *, normalized: bool) -> tuple[str, str, 
     return x, y, z
 
 
-def sampling_of(layout: ImageLayout, given: Modes) -> Sampling:
+def sampling_of(layout: ImageLayout, given: Modes) -> TextureSampling:
     """The modes of a texture, checked against its texels."""
     address, border, lod_bias, lod_range = given.address, given.border, given.lod_bias, given.lod_range
     axes = 1 + bool(layout.height) + bool(layout.depth)
@@ -156,7 +156,7 @@ def sampling_of(layout: ImageLayout, given: Modes) -> Sampling:
         raise ValueError(
             f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
         )
-    return Sampling(
+    return TextureSampling(
         modes_checked, given.filter, given.normalized or layout.cubemap, given.read, given.srgb,
         (border_color[0], border_color[1], border_color[2], border_color[3]), given.mipmap_filter, float(lod_bias),
         (float(low), float(high)),

@@ -13,7 +13,7 @@ from gridstride.device.choice import device as choose
 from gridstride.device.element_types import BFLOAT16
 from gridstride.device.launch.views import host_values
 from gridstride.device.texture_checks import DTYPES, Axes, Modes, layout_of, linear_layout, sampling_of
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, TextureSampling
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from gridstride.protocol import Device
 
 
-class Image(Protocol):
+class TextureImage(Protocol):
     """Texels on one of the two machines."""
 
     def write(self, level: int, host: np.ndarray[Any, Any]) -> None: ...
     def read(self, level: int, host: np.ndarray[Any, Any]) -> None: ...
-    def texture(self, sampling: Sampling) -> int: ...
+    def texture(self, sampling: TextureSampling) -> int: ...
     def surface(self) -> int: ...
     def destroy_texture(self, handle: int) -> None: ...
     def destroy_surface(self, handle: int) -> None: ...
@@ -107,7 +107,7 @@ class Texture(_Object):
 
     _kind = "texture"
 
-    def __init__(self, texels: Texels, sampling: Sampling) -> None:
+    def __init__(self, texels: Texels, sampling: TextureSampling) -> None:
         super().__init__(texels, texels.image.texture(sampling))
         self.sampling = sampling
 
@@ -211,7 +211,7 @@ def _check_levels(layout: ImageLayout, levels: Sequence[np.ndarray[Any, Any]]) -
         raise ValueError(f"texture: {len(levels)} mipmap levels; an array of {levels[0].shape} has {most}")
 
 
-def _image(device: Device, layout: ImageLayout, address: int) -> Image:
+def _image(device: Device, layout: ImageLayout, address: int) -> TextureImage:
     if device.kind == "physical":
         from gridstride.device.physical.physical_gpu import PhysicalGPU
         from gridstride.device.physical.physical_textures import PhysicalImage

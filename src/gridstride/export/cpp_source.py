@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridstride.export.expressions import as_cpp
-from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, word
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, SizeSource, word
 from gridstride.export.wrapped import wrapped
 from gridstride.judge.header import MULTIPROCESSORS
 from gridstride.judge.problem import Parameter
@@ -87,7 +87,7 @@ def _least_axes(op: OperatorSignature, parameter: Parameter) -> int:
     return len(parameter.shape) - (parameter.shape[0] in _leading(op))
 
 
-def _leading(op: OperatorSignature) -> dict[str, Size]:
+def _leading(op: OperatorSignature) -> dict[str, SizeSource]:
     return {size.name: size for size in op.sizes if size.leading}
 
 
@@ -102,7 +102,7 @@ def _sizes(op: OperatorSignature) -> Iterator[str]:
         yield f"const int64_t {size.name} = {has}{f' / {size.scale}' if size.scale != 1 else ''};"
 
 
-def _extent(size: Size) -> str:
+def _extent(size: SizeSource) -> str:
     return f"{size.array}.size({size.array}.dim() - {size.axis})"
 
 

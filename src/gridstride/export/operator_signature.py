@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gridstride.export.export_errors import ExportError
 from gridstride.export.expressions import solved, unknown_in
-from gridstride.judge.header import KernelFile, Launch
+from gridstride.judge.header import KernelFile, SymbolicLaunch
 from gridstride.judge.problem import Parameter, Problem
 from gridstride.judge.symbols import names
 
@@ -40,7 +40,7 @@ ELEMENTS = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SizeSource:
     """A size of the problem, and where it comes from: an axis of a tensor that is given, or an argument of its own.
 
     extent of the axis = scale * size + offset; `axis` counts from the last one, and `leading` says that all axes in
@@ -67,8 +67,8 @@ class OperatorSignature:
     name: str
     problem: Problem
     kernel: KernelFile
-    launch: Launch
-    sizes: tuple[Size, ...]
+    launch: SymbolicLaunch
+    sizes: tuple[SizeSource, ...]
     elements: tuple[str, ...]
     of_element: frozenset[str]
     """Arrays whose dtype is the kernel's element type, where it has one; `elements` are those it is compiled for."""
@@ -151,9 +151,9 @@ def signature(
     return OperatorSignature(problem.name, problem, kernel, launch, _sizes(problem), own, of_element)
 
 
-def _sizes(problem: Problem) -> tuple[Size, ...]:
+def _sizes(problem: Problem) -> tuple[SizeSource, ...]:
     """Each size from the first axis that tells it; those in front of a tensor's own axes count as its first."""
-    sizes: dict[str, Size] = {}
+    sizes: dict[str, SizeSource] = {}
     inputs = [parameter for parameter in problem.parameters if parameter.shape and parameter.given]
     for _ in problem.sizes:  # one may follow from another
         for parameter in inputs:
@@ -161,10 +161,10 @@ def _sizes(problem: Problem) -> tuple[Size, ...]:
                 size = unknown_in(extent, set(sizes))
                 line = solved(extent, size) if size is not None else None
                 if size is not None and line is not None:
-                    sizes[size] = Size(
+                    sizes[size] = SizeSource(
                         size, parameter.name, len(parameter.shape) - number, number == 0 and line == (1, 0), *line
                     )
     left = {name for parameter in problem.parameters for extent in parameter.shape for name in names(extent)} - set(
         sizes
     )
-    return (*sizes.values(), *(Size(name) for name in sorted(left)))
+    return (*sizes.values(), *(SizeSource(name) for name in sorted(left)))

@@ -39,7 +39,7 @@ class Package:
 
     name: str
     ops: tuple[OperatorSignature, ...]
-    gradients: tuple[python_source.Gradient, ...]
+    gradients: tuple[python_source.GradientSource, ...]
 
     @property
     def namespace(self) -> str:

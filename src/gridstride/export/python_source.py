@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gridstride.export.expressions import as_python
-from gridstride.export.operator_signature import NUMERIC, OperatorSignature, Size, is_floating, word
+from gridstride.export.operator_signature import NUMERIC, OperatorSignature, SizeSource, is_floating, word
 from gridstride.export.wrapped import wrapped
 from gridstride.judge.problem import Parameter
 
@@ -106,12 +106,12 @@ def _fake(op: OperatorSignature, parameter: Parameter) -> str:
     return f"{first}.new_empty({shape}, dtype={dtype})"
 
 
-def _lead(op: OperatorSignature, parameter: Parameter) -> Size | None:
+def _lead(op: OperatorSignature, parameter: Parameter) -> SizeSource | None:
     return next((size for size in op.sizes if size.leading and size.name == parameter.shape[0]), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Gradient:
+class GradientSource:
     """How an op's gradient is taken by another op: by the names of its parameters, as words of Python."""
 
     name: str
@@ -131,7 +131,7 @@ class Gradient:
     """Inputs that could have a gradient and get none: where they stand among the arguments, and their names."""
 
 
-def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | None:
+def gradient(op: OperatorSignature, backward: OperatorSignature) -> GradientSource | None:
     """None where the backward op asks for something that is no input, no result and no result's gradient."""
     inputs, outputs = [parameter.name for parameter in op.given], [parameter.name for parameter in op.made]
     numbers = [name for name, _ in op.numbers]
@@ -150,7 +150,7 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> Gradient | N
     used = [name for name, _ in backward.numbers]
     ready = [f"{name}.contiguous()" if name in slopes else word(name) for name in names]
     back = {source: result for result, source in argument_names.items()}
-    return Gradient(
+    return GradientSource(
         name=op.name,
         backward=backward.name,
         inputs=_unpacked([*map(word, inputs), *map(word, numbers)]),

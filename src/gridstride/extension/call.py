@@ -32,7 +32,7 @@ class Given:
     kernel: int
 
 
-class Call:
+class OpCall:
     """The op as a function of its arguments, for each kind of tensor."""
 
     def __init__(self, definition: Definition, cpu: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gridstride.extension.call import Call, torch_dtype
+from gridstride.extension.call import OpCall, torch_dtype
 from gridstride.extension.definition import IN_PLACE, OUTPUT, Definition
 from gridstride.extension.gradient import Gradient, no_gradient
 
@@ -30,7 +30,7 @@ def register(definition: Definition, backward: Any, cpu: Any) -> Any:
     if name in _libraries:
         _libraries.pop(name)._destroy()
     library = torch.library.Library(namespace, "FRAGMENT")
-    call = Call(definition, cpu)
+    call = OpCall(definition, cpu)
     library.define(f"{short}{definition.schema}", tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(short, call.cuda, "CUDA")
     library.impl(short, call.cpu, "CPU")

@@ -13,7 +13,7 @@ from gridstride.frameworks.observers import observed
 
 if TYPE_CHECKING:
     from gridstride.frameworks.inductor import KernelLines
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _OPTIONS = {"trace.provenance_tracking_level": 1, "force_disable_caches": True}
@@ -36,7 +36,7 @@ class ExplainedKernel:
     """A kernel that torch.compile made, one launch of it, and where it comes from."""
 
     name: str
-    run: Run
+    run: ObservedRun
     lines: Sequence[PythonLine]
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ def _differentiable(result: Any) -> list[Any]:
     return tensors
 
 
-def _explanation(runs: Sequence[Run], kernel_lines: Sequence[KernelLines]) -> Explanation:
+def _explanation(runs: Sequence[ObservedRun], kernel_lines: Sequence[KernelLines]) -> Explanation:
     lines: dict[str, dict[PythonLine, None]] = {}  # in the order in which they are met
     for graph in kernel_lines:
         for numbered, stacks in graph.items():

@@ -9,19 +9,21 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
-_runs: ContextVar[list[Run] | None] = ContextVar("gridstride_runs", default=None)
-_open: list[list[Run]] = []  # of all threads; the last one is a library's, whose threads know nothing of who watches
+_runs: ContextVar[list[ObservedRun] | None] = ContextVar("gridstride_runs", default=None)
+_open: list[
+    list[ObservedRun]
+] = []  # of all threads; the last one is a library's, whose threads know nothing of who watches
 
 
 @contextmanager
-def observed() -> Iterator[list[Run]]:
+def observed() -> Iterator[list[ObservedRun]]:
     """Count what each launch does until the end of the `with`: the list holds a Run for every one, in order.
 
     Of this thread or task. A launch that a fault stops raises KernelFault; other findings are in its Run.
     """
-    runs: list[Run] = []
+    runs: list[ObservedRun] = []
     with _watching(runs):
         _open.append(runs)
         try:
@@ -40,7 +42,7 @@ def latest_watches() -> Iterator[None]:
 
 
 @contextmanager
-def _watching(runs: list[Run] | None) -> Iterator[None]:
+def _watching(runs: list[ObservedRun] | None) -> Iterator[None]:
     token = _runs.set(runs)
     try:
         yield
@@ -48,7 +50,7 @@ def _watching(runs: list[Run] | None) -> Iterator[None]:
         _runs.reset(token)
 
 
-def watching() -> list[Run] | None:
+def watching() -> list[ObservedRun] | None:
     """Where a launch is to leave its Run; None where nobody counts."""
     return _runs.get()
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridstride.compiler.python.triton_text import compile_text
-from gridstride.compiler.signature import Parameter, Signature
+from gridstride.compiler.signature import KernelSignature, SourceParameter
 from gridstride.device.choice import asked_for, use
 from gridstride.device.creation import empty, to_device
 from gridstride.device.modules.module import Module
-from gridstride.device.modules.sources import Unit
+from gridstride.device.modules.sources import CompiledUnit
 from gridstride.frameworks.observers import latest_watches
 from gridstride.frameworks.triton_launcher import hidden_values, run_kernel
 
@@ -61,12 +61,14 @@ class PallasSource:
     def __init__(self, place: Place, code: TritonCode, names: Sequence[str]) -> None:
         self.filename = place.file
         self.text = place.text
-        own = [Parameter(name, "void*", True, None) for name in names]
-        scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, code.hidden + 1)]
-        self.signatures: Mapping[str, Signature] = {code.entry: Signature(code.entry, (*own, *scratch), (), place.line)}
-        self._unit = Unit(code.ptx)
+        own = [SourceParameter(name, "void*", True, None) for name in names]
+        scratch = [SourceParameter(f"scratch {number}", "void*", True, None) for number in range(1, code.hidden + 1)]
+        self.signatures: Mapping[str, KernelSignature] = {
+            code.entry: KernelSignature(code.entry, (*own, *scratch), (), place.line)
+        }
+        self._unit = CompiledUnit(code.ptx)
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """The PTX that there is."""
         return self._unit
 

@@ -9,7 +9,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from gridstride.frameworks.observers import benchmark
-from gridstride.frameworks.triton_launcher import Binary, Launcher, binary, virtual_gpu
+from gridstride.frameworks.triton_launcher import Binary, TritonLauncher, binary, virtual_gpu
 from gridstride.protocol import DeviceError
 from gridstride.virtual.observe.model import kernel_registers
 
@@ -54,7 +54,7 @@ class Utilities:
 class VirtualDriver(DriverBase):  # type: ignore[misc]
     """A CUDA target whose launches run on the virtual GPU in use. Its tensors are PyTorch's on the CPU."""
 
-    launcher_cls = Launcher
+    launcher_cls = TritonLauncher
 
     def __init__(self) -> None:
         super().__init__()

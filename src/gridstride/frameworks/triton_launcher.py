@@ -13,7 +13,7 @@ from gridstride.compiler.python.triton_messages import file_of, first_line
 from gridstride.device.choice import device as choose
 from gridstride.device.creation import empty
 from gridstride.device.modules.module import Module
-from gridstride.device.modules.sources import Unit
+from gridstride.device.modules.sources import CompiledUnit
 from gridstride.frameworks.observers import watching
 from gridstride.frameworks.storage_staging import StorageStaging
 from gridstride.frameworks.triton_arguments import arguments, check_descriptors, device_values, runtime_types
@@ -22,7 +22,7 @@ from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Signature
+    from gridstride.compiler import KernelSignature
     from gridstride.compiler.python.triton import TritonCode
     from gridstride.device.launch.kernel import Kernel
 
@@ -46,10 +46,10 @@ class CompiledSource:
     def __init__(self, function: TritonFunction, code: TritonCode) -> None:
         self.filename = function.place.file
         self.text = function.place.text
-        self.signatures: Mapping[str, Signature] = {function.name: triton_signature(function, code.hidden)}
-        self._unit = Unit(code.ptx)
+        self.signatures: Mapping[str, KernelSignature] = {function.name: triton_signature(function, code.hidden)}
+        self._unit = CompiledUnit(code.ptx)
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """The PTX that there is."""
         return self._unit
 
@@ -87,7 +87,7 @@ def _function(entry: str, source: Any, metadata: Any) -> TritonFunction:
     )
 
 
-class Launcher:
+class TritonLauncher:
     """What Triton's runtime calls for each launch of a compiled kernel (`launcher_cls` of its drivers)."""
 
     def __init__(self, source: Any, metadata: Any) -> None:

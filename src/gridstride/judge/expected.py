@@ -8,7 +8,7 @@ from itertools import combinations, zip_longest
 import numpy as np
 
 from gridstride.device.launch.parameters import KernelParameter
-from gridstride.judge.parameter_names import Wanted, likely_order
+from gridstride.judge.parameter_names import ProblemParameter, likely_order
 from gridstride.judge.problem import Parameter, Signature
 
 _C_TYPES = {
@@ -86,8 +86,8 @@ def _swapped(order: Sequence[int], parameters: Sequence[KernelParameter]) -> str
     return f"parameters {numbers} seem to stand in another order: {names}"
 
 
-def _roles(signature: Signature) -> list[Wanted]:
-    return [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]
+def _roles(signature: Signature) -> list[ProblemParameter]:
+    return [ProblemParameter(parameter.name, parameter.role) for parameter in signature.parameters]
 
 
 def _declared(parameter: Parameter) -> str:
@@ -121,8 +121,10 @@ def _held(dtype: str) -> np.dtype[np.generic]:
 
 def _fits(expected: Parameter, dtype: np.dtype[np.generic]) -> bool:
     """An array's elements are of one type; a number is converted, but a fraction does not become a whole one."""
-    mine = np.dtype(expected.dtype)
+    declared = np.dtype(expected.dtype)
     if expected.role != "scalar":
         # Bytes are bytes, and whole numbers of one size hold the same bits.
-        return mine == dtype or (mine.kind in "iu" and dtype.kind in "iu" and mine.itemsize == dtype.itemsize)
-    return not (mine.kind == "f" and dtype.kind in "iub")
+        return declared == dtype or (
+            declared.kind in "iu" and dtype.kind in "iu" and declared.itemsize == dtype.itemsize
+        )
+    return not (declared.kind == "f" and dtype.kind in "iub")

@@ -53,8 +53,8 @@ def _named(files: tuple[KernelFile, ...], chosen: Sequence[str]) -> tuple[Kernel
         return files
     names: dict[str, KernelFile] = {}
     for file in files:
-        number, _, rest = file.name.partition("_")
-        names |= {file.name: file, number: file, number.lstrip("0"): file, rest: file}
+        number, _, title = file.name.partition("_")
+        names |= {file.name: file, number: file, number.lstrip("0"): file, title: file}
     for name in chosen:
         if name not in names:
             raise ProblemError(f"there is no rung {name!r}: {_instead(name, [file.name for file in files])}")

@@ -28,7 +28,7 @@ _COUNTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class WorkUnit:
     """One piece of a problem's work: what instructions are counted per."""
 
     name: str
@@ -58,7 +58,7 @@ class Change:
         return f"{times(1 / self.ratio)} more {noun}"
 
 
-def unit_of(problem: Problem) -> Unit:
+def unit_of(problem: Problem) -> WorkUnit:
     """A multiply-add where that is what the problem is made of, else an element of its largest array.
 
     Sizes are those of the observed case.
@@ -68,11 +68,11 @@ def unit_of(problem: Problem) -> Unit:
     terms = evaluate(problem.terms, sizes)
     outputs = sum(prod(problem.shape(parameter, sizes)) for parameter in problem.outputs)
     if terms > 2 and flops == 2 * terms * outputs:
-        return Unit("multiply-add", flops // 2)
-    return Unit("element", max(prod(problem.shape(p, sizes)) for p in problem.parameters if p.role != "scalar"))
+        return WorkUnit("multiply-add", flops // 2)
+    return WorkUnit("element", max(prod(problem.shape(p, sizes)) for p in problem.parameters if p.role != "scalar"))
 
 
-def per_unit(counters: Mapping[str, float], unit: Unit) -> float:
+def per_unit(counters: Mapping[str, float], unit: WorkUnit) -> float:
     """Instructions a lane goes through for one unit of work: of a warp, times its lanes, over all units."""
     return counters.get("instructions", 0) * _LANES / unit.count
 

@@ -68,7 +68,7 @@ class LaunchShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class SymbolicLaunch:
     """A launch in expressions over the problem's sizes. `cooperative`: all of its blocks are on the GPU at once."""
 
     grid: tuple[str, ...]
@@ -111,7 +111,7 @@ class KernelFile:
     source: str
     title: str
     entry: str | None
-    launch: Launch | None
+    launch: SymbolicLaunch | None
     expect: Expectation | None
     needs: tuple[int, int] | None = None
 
@@ -121,7 +121,7 @@ class KernelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class HeaderField:
     """A line of a header: its number and what it says."""
 
     line: int
@@ -185,9 +185,9 @@ def _opening_comment(source: str) -> list[str]:
     return lines
 
 
-def fields_of(lines: list[str], filename: str, keys: Collection[str] = KEYS.keys()) -> dict[str, Field]:
+def fields_of(lines: list[str], filename: str, keys: Collection[str] = KEYS.keys()) -> dict[str, HeaderField]:
     """The fields of a header that has these; HeaderError for one that is given twice or nearly has one's name."""
-    fields: dict[str, Field] = {}
+    fields: dict[str, HeaderField] = {}
     for number, line in enumerate(lines, start=1):
         match = _FIELD.fullmatch(line)
         if not match:
@@ -196,7 +196,7 @@ def fields_of(lines: list[str], filename: str, keys: Collection[str] = KEYS.keys
         if key in fields:
             raise HeaderError(filename, number, f"{key} is given twice, first on line {fields[key].line}")
         if key in keys:
-            fields[key] = Field(number, value)
+            fields[key] = HeaderField(number, value)
         elif near := difflib.get_close_matches(key.lower(), keys, n=1, cutoff=0.75):
             raise HeaderError(filename, number, f"{key!r} is no header: did you mean {near[0]!r}?")
     return fields
@@ -210,7 +210,7 @@ def stray_grid(source: str) -> int | None:
     return None
 
 
-def _launch(fields: Mapping[str, Field], filename: str) -> Launch | None:
+def _launch(fields: Mapping[str, HeaderField], filename: str) -> SymbolicLaunch | None:
     keys = [key for key in ("grid", "block") if key in fields]
     if not keys:
         if "shared" in fields:
@@ -221,17 +221,19 @@ def _launch(fields: Mapping[str, Field], filename: str) -> Launch | None:
         raise HeaderError(filename, fields[keys[0]].line, f"{keys[0]} needs a line `// {other}: …` beside it")
     values = {key: _values(key, fields[key], filename) for key in keys}
     shared = fields.get("shared")
-    return Launch(values["grid"], values["block"], shared.value if shared else "0", _cooperative(fields, filename))
+    return SymbolicLaunch(
+        values["grid"], values["block"], shared.value if shared else "0", _cooperative(fields, filename)
+    )
 
 
-def _cooperative(fields: Mapping[str, Field], filename: str) -> bool:
+def _cooperative(fields: Mapping[str, HeaderField], filename: str) -> bool:
     field = fields.get("cooperative")
     if field is not None and field.value not in ("yes", "no"):
         raise HeaderError(filename, field.line, f"cooperative {field.value}: yes or no belongs there")
     return field is not None and field.value == "yes"
 
 
-def _values(key: str, field: Field, filename: str) -> tuple[str, ...]:
+def _values(key: str, field: HeaderField, filename: str) -> tuple[str, ...]:
     values = split_values(field.value)
     if not 1 <= len(values) <= 3 or not all(values):
         raise HeaderError(
@@ -240,7 +242,7 @@ def _values(key: str, field: Field, filename: str) -> tuple[str, ...]:
     return values
 
 
-def _needs(fields: Mapping[str, Field], filename: str) -> tuple[int, int] | None:
+def _needs(fields: Mapping[str, HeaderField], filename: str) -> tuple[int, int] | None:
     field = fields.get("needs")
     if field is None:
         return None
@@ -250,7 +252,7 @@ def _needs(fields: Mapping[str, Field], filename: str) -> tuple[int, int] | None
     return int(match[1]), int(match[2])
 
 
-def _expectation(fields: Mapping[str, Field], source: str) -> Expectation | None:
+def _expectation(fields: Mapping[str, HeaderField], source: str) -> Expectation | None:
     field = fields.get("expect")
     if field is None:
         return None

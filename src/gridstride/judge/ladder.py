@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from gridstride.device.choice import device as choose
 from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import coverage
-from gridstride.judge.cases.kernel_cases import kernel_cases
+from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.path_cases import path_cases
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.find import Folder
@@ -22,9 +22,9 @@ from gridstride.judge.rung_figures import counted, timed
 from gridstride.judge.rung_findings import (
     missing_classes,
     outgrown_variables,
-    products_that_wrap,
     unreached_lines,
     with_parameter_notes,
+    with_products_that_wrap,
 )
 from gridstride.judge.sandbox.python_header import is_python
 from gridstride.judge.sandbox.subject import Sandbox, SandboxedKernel
@@ -222,9 +222,8 @@ class Ladder:
             result,
             coverage=seen,
             repeatable=verification.repeatable,
-            findings=verification.findings
+            findings=with_products_that_wrap(verification.findings, self.problem, runnable, verification.failed)
             or outgrown_variables(self.problem, verification, runnable)
-            or products_that_wrap(self.problem, runnable)
             or missing_classes(seen),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
@@ -246,15 +245,8 @@ class Ladder:
     def cases_of(self, runnable: Runnable | SandboxedKernel) -> PreparedCases:
         """Those that every kernel is run on, and those next to the tiles of this kernel's launch and its branches."""
         facts = runnable.facts
-        more = kernel_cases(
-            self.problem,
-            runnable.launch,
-            float_index=facts.float_index,
-            conditions=facts.conditions,
-            constants=facts.constants,
-            keeps=facts.keeps,
-            seed=self.seed,
-        )
+        text = KernelText(**{field.name: getattr(facts, field.name) for field in fields(KernelText)})
+        more = kernel_cases(self.problem, runnable.launch, text, seed=self.seed)
         return self.cases() + prepare(self.problem, more, keep=False)
 
     def _verified(

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from gridstride.compiler.signature import Parameter as OwnParameter
+from gridstride.compiler.signature import SourceParameter as OwnParameter
 from gridstride.compiler.signature import signatures
 from gridstride.judge.header import KernelFile
 from gridstride.judge.index_bounds import BLOCK, PART, Axis, IndexText
-from gridstride.judge.parameter_names import Wanted, match
+from gridstride.judge.parameter_names import ProblemParameter, match
 from gridstride.judge.problem import Signature
 
 _LONGEST = 100_000  # characters of a file that is read; this is advice, and not worth a wait
@@ -62,9 +62,9 @@ def _sizes(signature: Signature, own: Sequence[OwnParameter]) -> dict[str, str]:
     sizes = _size_names(signature)
     sizes_by_name = {parameter.name: parameter.name for parameter in own if parameter.name in sizes}
     if len(own) == len(signature.parameters):
-        for mine, theirs in zip(own, signature.parameters, strict=True):
-            if theirs.name in sizes and not mine.pointer:
-                sizes_by_name.setdefault(mine.name, theirs.name)
+        for name, theirs in zip(own, signature.parameters, strict=True):
+            if theirs.name in sizes and not name.pointer:
+                sizes_by_name.setdefault(name.name, theirs.name)
     return sizes_by_name
 
 
@@ -95,10 +95,10 @@ def _extents(signature: Signature, axes: Sequence[Axis | None]) -> list[tuple[Ax
 def _across_and_down(signature: Signature, axes: Sequence[Axis]) -> list[tuple[Axis | None, str]]:
     """Of two axes one counts rows and is held against nothing: the other one's bound says which rows."""
     output = next(parameter for parameter in signature.parameters if parameter.written)
-    rest = [extent for extent in output.shape if extent not in (axes[0].bound, axes[1].bound)]
-    if len(output.shape) != 2 or len(rest) != 1 or any(not axis.bound and axis.step != "1" for axis in axes):
+    others = [extent for extent in output.shape if extent not in (axes[0].bound, axes[1].bound)]
+    if len(output.shape) != 2 or len(others) != 1 or any(not axis.bound and axis.step != "1" for axis in axes):
         return []
-    return [(axis, axis.bound or rest[0]) for axis in axes]
+    return [(axis, axis.bound or others[0]) for axis in axes]
 
 
 def _extent_of_rows(signature: Signature) -> str:
@@ -231,13 +231,15 @@ def _by_name(signature: Signature, kernel: str, own: Sequence[str]) -> Mapping[s
     """The problem's sizes by the kernel's names, as the judge matches them."""
     sizes = _size_names(signature)
     pairs = zip(own, _places(signature, kernel, own), strict=False)
-    named = {mine: signature.parameters[position].name for mine, position in pairs}
-    return {mine: theirs for mine, theirs in named.items() if theirs in sizes}
+    named = {name: signature.parameters[position].name for name, position in pairs}
+    return {name: theirs for name, theirs in named.items() if theirs in sizes}
 
 
 def _places(signature: Signature, kernel: str, own: Sequence[str]) -> Sequence[int]:
     try:
-        return match(kernel, own, [Wanted(parameter.name, parameter.role) for parameter in signature.parameters]).order
+        return match(
+            kernel, own, [ProblemParameter(parameter.name, parameter.role) for parameter in signature.parameters]
+        ).order
     except ValueError:  # more parameters than the problem's, such as strides
         names = [parameter.name for parameter in signature.parameters]
         return [names.index(name) if name in names else 0 for name in own]
@@ -248,11 +250,11 @@ def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) 
     text = "\n".join([_loops(function), ast.unparse(function).replace("cuda.", "")])
     text = re.sub(r"\(?(\w+)(?:, (\w+))?\)? = grid\(\d\)", _thread_numbers, text)
     text = re.sub(r"\b(?:and|or)\b", "&", text)
-    for mine, position in zip(own, _places(signature, function.name, own), strict=False):
+    for name, position in zip(own, _places(signature, function.name, own), strict=False):
         shape = signature.parameters[position].shape
         for at, extent in enumerate(shape):
-            text = text.replace(f"{mine}.shape[{at}]", extent)
-        text = re.sub(rf"\b{mine}\.size\b|\blen\({mine}\)", "*".join(map(_factor, shape)), text)
+            text = text.replace(f"{name}.shape[{at}]", extent)
+        text = re.sub(rf"\b{name}\.size\b|\blen\({name}\)", "*".join(map(_factor, shape)), text)
     sizes = {
         **{size_name: size_name for size_name in _size_names(signature)},
         **_by_name(signature, function.name, own),

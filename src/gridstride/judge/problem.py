@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 from gridstride.one_message import OneMessage
 
@@ -180,7 +180,7 @@ class Problem:
     without: Mapping[str, str] = field(default_factory=dict)
     arrange: Callable[[Values], dict[str, Any]] | None = None
     tiles: tuple[int, ...] = (16, 32, 64, 128)
-    launch: Launch | None = None
+    launch: SymbolicLaunch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)
     unrepeatable: str = ""
     alignment: int = 1

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from gridstride.judge.cases.coverage import Coverage
 from gridstride.judge.cases.path_cases import never_run
+from gridstride.judge.cases.product_cases import size_arguments
+from gridstride.judge.cases.size_products import HELD
 from gridstride.judge.execution.runnable import Runnable
-from gridstride.judge.problem import Problem
+from gridstride.judge.problem import Case, Problem
 from gridstride.judge.results.outgrown import outgrown
-from gridstride.judge.results.wrapped_products import wrapped_products
 from gridstride.judge.sandbox.subject import SandboxedKernel
 from gridstride.judge.verdict import Finding
 from gridstride.judge.verify import Verification
 
+_OF_A_PRODUCT = frozenset({"wrong_result", "out_of_bounds", "uninitialised_read"})
 _ARGUMENTS_AT_FAULT = frozenset({"wrong_result", "input_changed", "out_of_bounds", "uninitialised_read"})
 
 
@@ -29,13 +31,22 @@ def outgrown_variables(
     return outgrown(grids, verification.paths, runnable.shape(problem.timed).grid, sizes)
 
 
-def products_that_wrap(problem: Problem, runnable: Runnable | SandboxedKernel) -> tuple[Finding, ...]:
-    """Products of a block's number and a size that 32 bits do not hold at the timed size."""
-    if not runnable.facts.products:
-        return ()
-    shape = runnable.shape(problem.timed)
-    facts = runnable.facts
-    return wrapped_products(problem, facts.products, facts.conditions, grid=shape.grid, block=shape.block)
+def with_products_that_wrap(
+    findings: tuple[Finding, ...], problem: Problem, runnable: Runnable | SandboxedKernel, failed: Case | None
+) -> tuple[Finding, ...]:
+    """Wrong results at a size at which a product of 32 bits may wrap: the first finding names its line."""
+    if failed is None or not findings or findings[0].kind not in _OF_A_PRODUCT:
+        return findings
+    shape, sizes = runnable.shape(failed.sizes, failed.multiprocessors), size_arguments(problem, failed.sizes)
+    lines = sorted({product.line for product in runnable.facts.products if product.wraps(shape, sizes)} - {0})
+    if not lines:
+        return findings
+    first, *others = findings
+    message = (
+        f"{first.message}\nAt this size the product in line {lines[0]} may be above {HELD:,}, and begins at 0 again "
+        "where 32 bits do not hold it. Make it in 64 bits: (long long)blockIdx.x * …"
+    )
+    return (replace(first, message=message), *others)
 
 
 def missing_classes(seen: Coverage) -> tuple[Finding, ...]:

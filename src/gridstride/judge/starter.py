@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from gridstride.judge.expected import declaration
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Parameter, Problem
 
 _THREADS = 256
 _ROW, _ROWS = 32, 8  # a block over rows and columns
 
 
-def usual_launch(problem: Problem) -> Launch:
+def usual_launch(problem: Problem) -> SymbolicLaunch:
     """One thread for each element of the first output: a row of blocks, or rows and columns of them."""
     if problem.launch is not None:
         return problem.launch
     extents = problem.outputs[0].shape
     if len(extents) == 2 and not set(extents) & set(problem.strides):
         rows, columns = extents
-        return Launch((f"ceil({columns}/{_ROW})", f"ceil({rows}/{_ROWS})"), (str(_ROW), str(_ROWS)))
+        return SymbolicLaunch((f"ceil({columns}/{_ROW})", f"ceil({rows}/{_ROWS})"), (str(_ROW), str(_ROWS)))
     product = "*".join(_factor(extent) for extent in extents) or "1"
-    return Launch((f"ceil({product}/{_THREADS})",), (str(_THREADS),))
+    return SymbolicLaunch((f"ceil({product}/{_THREADS})",), (str(_THREADS),))
 
 
 def _factor(extent: str) -> str:

@@ -6,6 +6,7 @@ A kernel file is anybody's, so its expressions are read as a small language of w
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -13,15 +14,16 @@ from fractions import Fraction
 
 _LONGEST = 200  # characters: enough for any launch shape, and it bounds the work and the size of the numbers
 
-_BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction | int]] = {
+_Exact = int | Fraction  # whole numbers stay ints, which are faster: a verdict evaluates 20,000 expressions
+_BINARY: dict[type[ast.operator], Callable[[_Exact, _Exact], _Exact]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: Fraction,  # exact
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_FUNCTIONS: dict[str, Callable[..., Fraction | int]] = {"ceil": math.ceil, "min": min, "max": max}
+_FUNCTIONS: dict[str, Callable[..., _Exact]] = {"ceil": math.ceil, "min": min, "max": max}
 
 
 class ExpressionError(ValueError):
@@ -36,7 +38,7 @@ def evaluate(text: str, symbols: Mapping[str, int]) -> int:
     return int(value)
 
 
-def _short(value: Fraction) -> str:
+def _short(value: _Exact) -> str:
     try:
         return f"{float(value):g}"
     except OverflowError:
@@ -49,6 +51,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)) - called
 
 
+@functools.lru_cache(1024)  # a verdict evaluates the same few a thousand times
 def _parse(text: str) -> ast.expr:
     if len(text) > _LONGEST:
         raise ExpressionError(f"an expression of {len(text)} characters is too long (at most {_LONGEST})")
@@ -58,10 +61,10 @@ def _parse(text: str) -> ast.expr:
         raise ExpressionError(f"{text.strip()!r} is not an expression such as ceil(N/16)") from error
 
 
-def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> Fraction:
+def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> _Exact:
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return Fraction(number)
+            return number
         case ast.Name(id=name):
             return _symbol(name, text, symbols)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -75,20 +78,21 @@ def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> Fraction:
     raise ExpressionError(f"{written} in {text} is not understood: only whole numbers, sizes and {known} are")
 
 
-def _symbol(name: str, text: str, symbols: Mapping[str, int]) -> Fraction:
+def _symbol(name: str, text: str, symbols: Mapping[str, int]) -> _Exact:
     if name not in symbols:
         raise ExpressionError(f"{name} in {text} is no size of this problem (sizes: {', '.join(sorted(symbols))})")
-    return Fraction(symbols[name])
+    value = symbols[name]
+    return value if type(value) is int else Fraction(value)  # NumPy's would wrap
 
 
-def _combine(op: type[ast.operator], left: Fraction, right: Fraction, text: str) -> Fraction:
+def _combine(op: type[ast.operator], left: _Exact, right: _Exact, text: str) -> _Exact:
     try:
-        return Fraction(_BINARY[op](left, right))
+        return _BINARY[op](left, right)
     except ZeroDivisionError:
         raise ExpressionError(f"{text} divides by zero") from None
 
 
-def _call(name: str, arguments: list[Fraction], text: str) -> Fraction:
+def _call(name: str, arguments: list[_Exact], text: str) -> _Exact:
     if name == "ceil" and len(arguments) != 1:
         raise ExpressionError(f"ceil takes one value, {len(arguments)} are given in {text}")
-    return Fraction(_FUNCTIONS[name](*arguments))
+    return _FUNCTIONS[name](*arguments)

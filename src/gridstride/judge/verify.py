@@ -16,7 +16,7 @@ from gridstride.judge.execution.attempt import IN_ORDER, ordered_first, without_
 from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Array, Case, Problem, Values
 from gridstride.judge.reference.answers import marked
-from gridstride.judge.reference.prepared_cases import Prepared
+from gridstride.judge.reference.prepared_cases import PreparedCase
 from gridstride.judge.reference.tolerance import Comparison, compare
 from gridstride.judge.results.repeatability import differing, repeated, wrote_less
 from gridstride.judge.results.wrong_result import wrong_result
@@ -72,7 +72,7 @@ class Verification:
 def verify(
     problem: Problem,
     subject: Subject,
-    prepared: Sequence[Prepared],
+    prepared: Sequence[PreparedCase],
     *,
     seconds: float = math.inf,
     progress: Callable[[str], None] = lambda _: None,
@@ -133,7 +133,7 @@ class _Judgement:
     path: KernelPath = UNKNOWN_PATH
 
 
-def _judge_case(problem: Problem, subject: Subject, one: Prepared) -> _Judgement:
+def _judge_case(problem: Problem, subject: Subject, one: PreparedCase) -> _Judgement:
     inputs = [one.inputs] if one.then is None else [one.inputs, one.then.inputs]
     try:
         done = subject.attempt(problem.signature, one.case, inputs)
@@ -166,7 +166,7 @@ def refused_launch(problem: Problem, subject: Subject) -> tuple[Finding, ...]:
     return ()
 
 
-def observe(problem: Problem, subject: Subject, one: Prepared) -> tuple[Any, tuple[Finding, ...]]:
+def observe(problem: Problem, subject: Subject, one: PreparedCase) -> tuple[Any, tuple[Finding, ...]]:
     """Run one case with counters: the run, and what is wrong with it."""
     done = subject.observed(problem.signature, one.case, one.inputs)
     if done.findings or done.results is None:
@@ -180,7 +180,7 @@ def totals(run: Any) -> dict[str, float]:
 
 
 def _judge_results(
-    problem: Problem, subject: Subject, one: Prepared, runs: Sequence[dict[str, Array]], *, number: int = 0
+    problem: Problem, subject: Subject, one: PreparedCase, runs: Sequence[dict[str, Array]], *, number: int = 0
 ) -> _Judgement:
     """What is wrong in one run or in two, in turn and in the case's order: the number of the input says which first."""
     ordered = ordered_first(one.case, number)
@@ -217,7 +217,7 @@ class _Output:
 
     problem: Problem
     subject: Subject
-    one: Prepared
+    one: PreparedCase
     name: str
 
     def compared(self, results: Values) -> Comparison:
@@ -245,7 +245,7 @@ class _Output:
         return replace(finding, message=f"{finding.message}. {first_run}{order}")
 
 
-def compared(problem: Problem, one: Prepared, name: str, results: Values) -> Comparison:
+def compared(problem: Problem, one: PreparedCase, name: str, results: Values) -> Comparison:
     """An output against what it must be, or against what must hold of it."""
     if name not in problem.invariants:
         return compare(results[name], one.expected[name])

@@ -48,7 +48,7 @@ _KERNELS = Path(__file__).resolve().parent
 Dim3 = tuple[int, int, int]
 
 
-class Launcher:
+class RungLauncher:
     """One compiled rung on one GPU. Arguments are tensors (None: a null pointer) and numbers, in the rung's order.
 
     `waits`: for the kernels in front, by itself; so that it need not be launched behind them.
@@ -83,7 +83,7 @@ def _shape(grid: Dim3, block: int, shared: int, cooperative: bool, dependent: bo
     return Shape(grid, (block, 1, 1), shared, cooperative=cooperative, dependent=dependent)
 
 
-def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> Launcher:
+def launcher(folder: str, rung: str, device: torch.device, **macros: object) -> RungLauncher:
     """A rung compiled for the GPU of `device`, with `macros` defined; kept for the next call."""
     return _compiled(folder, rung, _ordinal(device), **macros)
 
@@ -104,7 +104,7 @@ def _ordinal(device: torch.device) -> int:
 
 
 @functools.cache
-def _compiled(folder: str, rung: str, ordinal: int, **macros: object) -> Launcher:
+def _compiled(folder: str, rung: str, ordinal: int, **macros: object) -> RungLauncher:
     file = read_kernel(_KERNELS / folder / "rungs" / f"{rung}.cu")
     assert file.entry is not None
     gpu = PhysicalGPU(ordinal)
@@ -112,7 +112,7 @@ def _compiled(folder: str, rung: str, ordinal: int, **macros: object) -> Launche
         module = cuda(
             file.source, [f"-D{name}={value}" for name, value in sorted(macros.items())], filename=file.filename
         )
-        return Launcher(module[file.entry].bound(), waits=_WAIT in module.ptx)
+        return RungLauncher(module[file.entry].bound(), waits=_WAIT in module.ptx)
 
 
 def plain(*tensors: Tensor) -> bool:

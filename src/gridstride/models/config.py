@@ -30,7 +30,7 @@ class RotaryScaling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class SlidingWindow:
     """Sliding windows: a token sees the last `size` positions, its own among them [sliding_window]."""
 
     size: int
@@ -39,7 +39,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experts:
+class ExpertsConfig:
     """Mixtures of experts: a router sends each token to `per_token` of `count` gated layers."""
 
     count: int  # [num_experts, num_local_experts]
@@ -84,8 +84,8 @@ class DecoderConfig:
     logit_divisor: float = 1.0
     norm: Literal["rms", "layer"] = "rms"
     activation: Literal["silu_gated", "gelu_tanh_gated", "gelu_tanh"] = "silu_gated"
-    window: Window | None = None
-    experts: Experts | None = None
+    window: SlidingWindow | None = None
+    experts: ExpertsConfig | None = None
     dropout: float = 0.0  # in training only
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ def _check_gemma(config: DecoderConfig) -> None:
         raise ModelError(f"window.rotary_base {base} [rope_local_base_freq] is not above 0")
 
 
-def _check_experts(experts: Experts, layers: int) -> None:
+def _check_experts(experts: ExpertsConfig, layers: int) -> None:
     for name in ("count", "per_token", "hidden"):
         if getattr(experts, name) < 1:
             raise ModelError(f"experts.{name} is {getattr(experts, name)}: at least 1 is needed")

@@ -1,8 +1,6 @@
-"""What a decoder costs: arithmetic for training, bytes for decoding; the yardsticks of MFU and of the memory roof."""
+"""What a decoder costs in arithmetic: the yardstick of MFU."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from gridstride.models.config import DecoderConfig
 
@@ -35,25 +33,3 @@ def train_flops(config: DecoderConfig, length: int, *, causal: bool = False) -> 
 def mfu(config: DecoderConfig, length: int, tokens_per_second: float, *, peak_flops: float) -> float:
     """Model FLOPs utilisation: the share of `peak_flops` (operations per second) that training makes use of."""
     return train_flops(config, length) * tokens_per_second / peak_flops
-
-
-def cache_bytes_per_token(config: DecoderConfig, element_bytes: int) -> int:
-    """Bytes that keys and values of one token take."""
-    return 2 * config.layers * config.kv_heads * config.head_width * element_bytes
-
-
-def decode_bytes(
-    config: DecoderConfig, lengths: Iterable[int], *, weight_bytes: int = 2, cache_bytes: int = 2
-) -> float:
-    """Bytes a decode step must move: each weight once, and keys and values of sequences of `lengths` tokens.
-
-    Of the embedding only one row for each sequence is read; where it is tied it is read whole as the head. Of a mixture
-    as many experts are read as these tokens can be sent to at most.
-    """
-    lengths = tuple(lengths)
-    mixture = config.experts
-    experts = None if mixture is None else min(mixture.count, mixture.per_token * len(lengths))
-    weights = config.parameters(embedding=False, experts=experts) + len(lengths) * config.width
-    written = len(lengths)  # the new token's own
-    cached = (sum(_keys(config, length) for length in lengths) + written) * cache_bytes_per_token(config, cache_bytes)
-    return float(weights * weight_bytes + cached)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gridstride.profile import intervals
 from gridstride.profile.intervals import Times
 from gridstride.profile.steps import LOADING
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,10 @@ def _cpu(trace: Trace) -> Sequence[tuple[Category, Times]]:
     )
 
 
-def loading(trace: Trace) -> list[Span]:
+def loading(trace: Trace) -> list[TraceSpan]:
     """The program's waits for a batch."""
     return [span for span in trace.annotations if span.name.startswith(LOADING)]
 
 
-def _begin(spans: Iterable[Span], names: tuple[str, ...]) -> list[Span]:
+def _begin(spans: Iterable[TraceSpan], names: tuple[str, ...]) -> list[TraceSpan]:
     return [span for span in spans if span.name.startswith(names)]

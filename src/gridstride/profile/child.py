@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gridstride.profile.sampler import Sampler
+from gridstride.profile.sampler import StackSampler
 
 _EVENTS = 200_000  # of a recording: each costs its reader 0.1 ms and 4 KB, and 0.4 KB of file
 _GROWTH = 96 << 20  # bytes by which the process grows before events are counted: 200,000 take 110 MB, tensors more
@@ -34,7 +34,7 @@ class WindowOver(SystemExit):
     """Ends the program once enough has been recorded."""
 
 
-class Recorder:
+class WindowRecorder:
     """Begins and ends the recording, in the main thread as the profiler needs it, when the time has come."""
 
     def __init__(self, folder: Path, after: float, seconds: float) -> None:
@@ -46,7 +46,7 @@ class Recorder:
         self._make = partial(profile, activities=[ProfilerActivity.CPU, *cuda], record_shapes=True)
         self._profile, self._begin_profile = self._make(), profile.start  # which the program may not call, later on
         self._pid = os.getpid()
-        self._sampler = Sampler(self._tick)
+        self._sampler = StackSampler(self._tick)
         self._asked = False
         self._growth, self._base = _GROWTH, 0
         self.cut: dict[str, Any] | None = None
@@ -146,7 +146,7 @@ def main(request: str) -> None:
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # its start and stop are no news
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # else a program that forks could not use its GPU
     try:
-        recorder = Recorder(Path(orders["folder"]), orders["after"], orders["seconds"])
+        recorder = WindowRecorder(Path(orders["folder"]), orders["after"], orders["seconds"])
     except KeyboardInterrupt:  # nothing of the program has run
         sys.exit(130)
     pid = os.getpid()
@@ -163,7 +163,7 @@ def main(request: str) -> None:
     sys.exit(outcome["code"])
 
 
-def _run(orders: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
+def _run(orders: dict[str, Any], recorder: WindowRecorder) -> dict[str, Any]:
     """The program from beginning to end, whatever the end is."""
     try:
         _execute(orders, recorder)
@@ -202,7 +202,7 @@ def _refuse_another_profiler() -> None:
     torch.autograd.profiler.profile.__enter__ = refuse
 
 
-def _execute(orders: dict[str, Any], recorder: Recorder) -> None:
+def _execute(orders: dict[str, Any], recorder: WindowRecorder) -> None:
     """As Python itself would run it, so that pickling, spawned workers and relative files work."""
     target = orders["program"]
     sys.argv[:] = [target, *orders["args"]]
@@ -236,7 +236,7 @@ def _show(error: BaseException) -> None:
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 
-def add_samples(path: Path, sampler: Sampler) -> None:
+def add_samples(path: Path, sampler: StackSampler) -> None:
     """Puts the sampler's notes behind the events that the profiler wrote."""
     with path.open("r+b") as file:
         file.seek(max(0, path.stat().st_size - 4096))

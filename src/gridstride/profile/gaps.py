@@ -10,7 +10,7 @@ from itertools import pairwise
 from gridstride.profile import intervals
 from gridstride.profile.account import GPU_BUSY, Account
 from gridstride.profile.intervals import Times
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cuStreamSynchronize",
           "cuCtxSynchronize", "cuEventSynchronize")  # fmt: skip
@@ -64,12 +64,12 @@ def _said(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:g} ms" if nanoseconds >= 1_000_000 else f"{nanoseconds / 1e3:g} µs"
 
 
-def waits(trace: Trace) -> list[Span]:
+def waits(trace: Trace) -> list[TraceSpan]:
     """The CUDA calls by which the host waits until the GPU has done everything."""
     return [span for span in trace.calls if span.name.startswith(_WAITS)]
 
 
-def idle_after(span: Span, idle: Times) -> int:
+def idle_after(span: TraceSpan, idle: Times) -> int:
     """How long the GPU had nothing to do from the wait's end until the next kernel began."""
     at = idle[(idle[:, 0] <= span.end) & (idle[:, 1] > span.end)]
     return int(at[0, 1] - span.end) if len(at) else 0

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from gridstride.profile.trace import Span
+from gridstride.profile.trace import TraceSpan
 
 Times = NDArray[np.int64]  # [n, 2], start before end, each end before the next start or at it
 NOTHING: Times = np.empty((0, 2), np.int64)
 
 
-def of(spans: Iterable[Span]) -> Times:
+def of(spans: Iterable[TraceSpan]) -> Times:
     """The time that any of these spans covers."""
     return union(np.array([(span.start, span.end) for span in spans], np.int64).reshape(-1, 2))
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from gridstride.profile.trace import Trace
-from gridstride.profile.work import Work
+from gridstride.profile.work import MinimalWork
 from gridstride.virtual.chips import Chip, chip, names
 
 _WORDS = re.compile(r"[a-z]+\d*[a-z]*|\d+[a-z]*")
@@ -19,7 +19,7 @@ _HALVES = ("c10::Half", "c10::BFloat16")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PeakRates:
     """Rates per second, and where they are from. `flops` by element type; `products` those of matrix products."""
 
     bytes_per_s: float
@@ -27,18 +27,18 @@ class Limits:
     products: Mapping[str, float]
     source: str
 
-    def floor_ns(self, work: Work, *, product: bool = False) -> float:
+    def floor_ns(self, work: MinimalWork, *, product: bool = False) -> float:
         """No machine of this kind does the work in less; the time of the bytes alone where the type has no rate."""
         rate = (self.products if product else self.flops).get(work.dtype)
         return 1e9 * max(work.flops / rate if rate else 0.0, work.bytes / self.bytes_per_s)
 
-    def bound(self, work: Work, *, product: bool = False) -> str:
+    def bound(self, work: MinimalWork, *, product: bool = False) -> str:
         """Which of the two it is that limits: "arithmetic" or "memory"."""
         rate = (self.products if product else self.flops).get(work.dtype)
         return "arithmetic" if rate and work.flops / rate > work.bytes / self.bytes_per_s else "memory"
 
 
-def limits(trace: Trace) -> Limits | None:
+def limits(trace: Trace) -> PeakRates | None:
     """Of the trace's first device, or of the CPU that recorded it; None where nothing is known."""
     if trace.on_gpu:
         known = chip_of(trace)
@@ -70,13 +70,13 @@ def _same(known: Chip, device: Mapping[str, Any]) -> bool:
     return near and int(processors) == known.properties.multiprocessors
 
 
-def _of_chip(known: Chip) -> Limits:
+def _of_chip(known: Chip) -> PeakRates:
     p, rates = known.properties, known.rates
     clocks = p.clock_mhz * 1e6 * p.multiprocessors
     plain = {"float": 2 * rates["fp32"] * clocks, "double": 2 * rates["fp64"] * clocks}
     plain |= dict.fromkeys(_HALVES, 2 * rates["half2"] * clocks)
     tensor = 2 * rates["tensor_f16_fma"] * clocks
-    return Limits(
+    return PeakRates(
         bytes_per_s=1e12 * rates["dram_tb_per_s"],
         flops=plain,
         products=plain | dict.fromkeys(_HALVES, tensor) | {TF32: tensor / 2},
@@ -85,12 +85,12 @@ def _of_chip(known: Chip) -> Limits:
     )
 
 
-def _of_cpu(measured: Mapping[str, Any]) -> Limits:
+def _of_cpu(measured: Mapping[str, Any]) -> PeakRates:
     rates = {str(dtype): float(rate) for dtype, rate in measured["flops"].items()}
     moved = float(measured["bytes_per_s"])
     rate_text = ", ".join(f"{1e-9 * rate:.0f} GFLOP/s in {_plainly(dtype)}" for dtype, rate in rates.items())
     threads = measured.get("threads")
-    return Limits(
+    return PeakRates(
         bytes_per_s=moved,
         flops={},  # what the vector units do at most was not measured: the bytes alone bound such operators
         products=rates,

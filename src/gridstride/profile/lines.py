@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gridstride.profile import intervals
 from gridstride.profile.intervals import Times
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 
 _USUAL, _LONGEST = 5_000_000, 50_000_000  # nanoseconds between two samples
 _FUNCTION = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<name>.+)$")
@@ -18,7 +18,7 @@ _LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|lib/python3[^/]*|torch
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineShare:
     """A place in the program, and its share of the time that was asked about."""
 
     where: str  # "train.py:31 in train"
@@ -40,13 +40,13 @@ class Lines:
         """Whether the recording says anything of the program's lines."""
         return bool(self._samples or self._functions)
 
-    def busiest(self, times: Times, most: int = 3) -> list[Line]:
+    def busiest(self, times: Times, most: int = 3) -> list[LineShare]:
         """The lines where the program was most during these times; empty where nothing is known."""
         lines_of = self._sampled(times) if self._samples else self._within(times)
         total = sum(lines_of.values())
-        return [Line(where, count / total) for where, count in lines_of.most_common(most)]
+        return [LineShare(where, count / total) for where, count in lines_of.most_common(most)]
 
-    def around(self, spans: Iterable[Span], most: int = 3) -> list[Line]:
+    def around(self, spans: Iterable[TraceSpan], most: int = 3) -> list[LineShare]:
         """The lines that most of these spans' time was spent at."""
         return self.busiest(intervals.of(spans), most)
 
@@ -73,7 +73,7 @@ class Lines:
                 times_by_line[_readable(function.name)] += end - start
         return times_by_line
 
-    def _innermost(self, start: int, end: int) -> Span | None:
+    def _innermost(self, start: int, end: int) -> TraceSpan | None:
         at = bisect.bisect_right(self._starts, start)
         for span in reversed(self._functions[max(0, at - 2000) : at]):
             if span.end >= end:

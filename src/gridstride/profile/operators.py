@@ -11,17 +11,17 @@ import numpy as np
 from gridstride.profile.account import Account
 from gridstride.profile.intervals import NOTHING, Times
 from gridstride.profile.ladders import ladder
-from gridstride.profile.limits import TF32, Limits
-from gridstride.profile.trace import Dims, Inputs, Span, Trace
-from gridstride.profile.tree import Node, Tree
-from gridstride.profile.work import Family, Work, family, work
+from gridstride.profile.limits import TF32, PeakRates
+from gridstride.profile.trace import Dims, Inputs, Trace, TraceSpan
+from gridstride.profile.tree import OperatorNode, Tree
+from gridstride.profile.work import Family, MinimalWork, family, work
 
 _PRODUCTS = ("matrix_product", "convolution", "attention")
 _TENSOR_FLOAT = ("tf32", "s1688", "_s16816")  # in the names of float32 kernels that run on the tensor cores
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OperatorRow:
     """One operator with one set of shapes. `time` is of its kernels, on a CPU its own without what it called; ns.
 
     `floor` is the least time the limits allow for all calls, None where the shapes or the machine do not tell.
@@ -37,7 +37,7 @@ class Row:
     ladder: str | None
     kernels: tuple[str, ...]  # the names of those it launched, the longest in time first
     dtype: str
-    spans: tuple[Span, ...]  # what took the time
+    spans: tuple[TraceSpan, ...]  # what took the time
 
     @property
     def share_of_limit(self) -> float | None:
@@ -55,10 +55,10 @@ class _Sum:
     operators: set[int]
     time: int
     kernels: Counter[str]
-    spans: list[Span]
+    spans: list[TraceSpan]
 
 
-def rows(trace: Trace, tree: Tree, account: Account, machine: Limits | None) -> list[Row]:
+def rows(trace: Trace, tree: Tree, account: Account, machine: PeakRates | None) -> list[OperatorRow]:
     """The operators that ran in the window, the longest in time first. Those that a DataLoader called are its own."""
     skip = NOTHING if trace.on_gpu else account.of("data_loading")
     sums: dict[tuple[str, Inputs | None], _Sum] = {}
@@ -76,13 +76,13 @@ def rows(trace: Trace, tree: Tree, account: Account, machine: Limits | None) -> 
     return sorted(listed, key=lambda row: -row.time)
 
 
-def _inside(span: Span, times: Times) -> bool:
+def _inside(span: TraceSpan, times: Times) -> bool:
     """Whether a span begins within these times."""
     at = int(np.searchsorted(times[:, 1], span.start, side="right"))
     return at < len(times) and bool(times[at, 0] <= span.start)
 
 
-def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[Span, Node | None, int]]:
+def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[TraceSpan, OperatorNode | None, int]]:
     """(what took time, the operator it belongs to, nanoseconds): device work where there is a device."""
     if trace.on_gpu:
         for spans in (trace.kernels, trace.copies):
@@ -94,28 +94,28 @@ def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[Span, Node | None, int]]:
             yield node.span, node, node.own
 
 
-def _known(node: Node) -> Node:
+def _known(node: OperatorNode) -> OperatorNode:
     """The operator nearest to the kernel whose work is known; else the nearest of all."""
     return next((ancestor for ancestor in node.upwards() if family(ancestor.span.name).key != "other"), node)
 
 
-def _unclaimed(span: Span) -> str:
+def _unclaimed(span: TraceSpan) -> str:
     """Work that no operator launched: a library's own kernels, and those of a replayed graph."""
     return span.name
 
 
-def _row(name: str, inputs: Inputs | None, entry: _Sum, machine: Limits | None) -> Row:
+def _row(name: str, inputs: Inputs | None, entry: _Sum, machine: PeakRates | None) -> OperatorRow:
     kernels = tuple(kernel for kernel, _ in entry.kernels.most_common())
     kind = family(name)
     needed = work(name, inputs)
     if needed and kernels and needed.dtype == "float" and any(mark in kernels[0] for mark in _TENSOR_FLOAT):
-        needed = Work(needed.flops, needed.bytes, TF32)
+        needed = MinimalWork(needed.flops, needed.bytes, TF32)
     product = kind.key in _PRODUCTS
     calls = len(entry.operators)
     floor = calls * machine.floor_ns(needed, product=product) if machine and needed and _fits(entry) else None
     bound = machine.bound(needed, product=product) if machine and needed else ""
     dtype = needed.dtype if needed else (inputs.types[0] if inputs and inputs.types else "")
-    return Row(name, _shapes(inputs), kind, calls, entry.time, floor, bound, ladder(name), kernels, dtype,
+    return OperatorRow(name, _shapes(inputs), kind, calls, entry.time, floor, bound, ladder(name), kernels, dtype,
                tuple(entry.spans))  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _written(dims: Dims) -> str:
     return f"[{'×'.join(map(str, dims))}]"
 
 
-def by_family(table: Iterable[Row]) -> list[tuple[Family, int, int]]:
+def by_family(table: Iterable[OperatorRow]) -> list[tuple[Family, int, int]]:
     """(family, calls, nanoseconds), the longest first."""
     calls: Counter[Family] = Counter()
     time: Counter[Family] = Counter()

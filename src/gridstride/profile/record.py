@@ -27,7 +27,7 @@ class RecordError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramOutcome:
     """How the program ended: finished, exited (with a code that is not 0), raised, stopped (its window was over),
     or interrupted; `said` in the program's words.
     """
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProfileRequest:
     """What to run, and which part of it to record: `seconds` of its loop, beginning `after` seconds at the earliest."""
 
     program: str
@@ -47,7 +47,7 @@ class Request:
     module: bool = False
 
 
-def record(request: Request, folder: Path, *, tell: Callable[[str], None]) -> Outcome:
+def record(request: ProfileRequest, folder: Path, *, tell: Callable[[str], None]) -> ProgramOutcome:
     """Run it; the trace is `trace.json` in the folder. RecordError where there is none, KeyboardInterrupt at once on a
     second Ctrl-C.
     """
@@ -69,7 +69,7 @@ def record(request: Request, folder: Path, *, tell: Callable[[str], None]) -> Ou
     return _outcome(child.returncode, request, folder)
 
 
-def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, tell: Callable[[str], None]) -> bool:
+def _wait(child: subprocess.Popen[bytes], request: ProfileRequest, folder: Path, tell: Callable[[str], None]) -> bool:
     """Until it has ended, or has been asked to and had its time for it; says whether it was interrupted."""
     watch = _Watch(folder, request, tell)
     interrupted = False
@@ -91,7 +91,7 @@ def _wait(child: subprocess.Popen[bytes], request: Request, folder: Path, tell: 
 class _Watch:
     """Follows the child's state and knows when it has had enough time."""
 
-    def __init__(self, folder: Path, request: Request, tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, request: ProfileRequest, tell: Callable[[str], None]) -> None:
         self._folder, self._said = folder, tell
         self._longest = request.after + request.seconds + _LATE
         self._state, self._since = "", time.monotonic()
@@ -113,7 +113,7 @@ class _Watch:
                     self._said("writing the trace")
 
 
-def _outcome(code: int, request: Request, folder: Path) -> Outcome:
+def _outcome(code: int, request: ProfileRequest, folder: Path) -> ProgramOutcome:
     path = folder / "outcome.json"
     if not path.exists():
         raise RecordError(_lost(code, request, folder))
@@ -122,10 +122,10 @@ def _outcome(code: int, request: Request, folder: Path) -> Outcome:
         raise KeyboardInterrupt
     if report["end"] != "stopped" and not report["recorded"]:
         raise RecordError(_too_early(report, request))
-    return Outcome(report["end"], report.get("said", ""))
+    return ProgramOutcome(report["end"], report.get("said", ""))
 
 
-def _too_early(report: dict[str, Any], request: Request) -> str:
+def _too_early(report: dict[str, Any], request: ProfileRequest) -> str:
     """The program ended before anything was recorded."""
     if report["end"] == "raised":
         return f"{request.program} failed before anything was recorded: {report['said']}"
@@ -133,7 +133,7 @@ def _too_early(report: dict[str, Any], request: Request) -> str:
     return f"{reason}, before recording began: --after {request.after:g} is too late for it"
 
 
-def _lost(code: int, request: Request, folder: Path) -> str:
+def _lost(code: int, request: ProfileRequest, folder: Path) -> str:
     """Why there is no trace."""
     name = request.program
     state = (folder / "state").read_text() if (folder / "state").exists() else ""

@@ -34,7 +34,7 @@ _ANY_WORK = 1000  # the same where a library's line is the innermost each time, 
 Sample = tuple[int, tuple[str, ...]]  # nanoseconds of the system's clock; the program's lines, innermost first
 
 
-class Sampler(threading.Thread):
+class StackSampler(threading.Thread):
     """Samples the main thread until it is told to stop; `tick` is called after each sample."""
 
     def __init__(self, tick: Callable[[], None]) -> None:

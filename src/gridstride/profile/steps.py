@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 
 _FEWEST = 3  # with fewer there is no loop to speak of
 LOADING = "enumerate(DataLoader)#"
@@ -77,13 +77,13 @@ def _on_device(trace: Trace, marks: list[int]) -> list[int]:
     return [max(mark, ends[bisect.bisect_left(starts, mark)]) for mark in marks]
 
 
-def _named(trace: Trace, name: str) -> list[Span]:
+def _named(trace: Trace, name: str) -> list[TraceSpan]:
     return [span for span in trace.annotations if span.name.startswith(name)]
 
 
-def _outer(spans: list[Span]) -> list[Span]:
+def _outer(spans: list[TraceSpan]) -> list[TraceSpan]:
     """Without those inside another: an optimizer that wraps one steps once."""
-    kept: list[Span] = []
+    kept: list[TraceSpan] = []
     for span in spans:
         if not kept or span.start >= kept[-1].end:
             kept.append(span)

@@ -10,7 +10,7 @@ from typing import Any
 from gridstride.profile.account import GPU_BUSY
 from gridstride.profile.findings import ProfileFinding, findings
 from gridstride.profile.limits import device_name
-from gridstride.profile.operators import Row, by_family
+from gridstride.profile.operators import OperatorRow, by_family
 from gridstride.profile.trace import Trace
 from gridstride.profile.view import View, milliseconds, view
 from gridstride.virtual.observe.figures import percent
@@ -33,7 +33,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ProgramProfile:
     """Everything that is said of one program's time."""
 
     ran: Ran
@@ -124,13 +124,13 @@ class Profile:
         }
 
 
-def summarise(trace: Trace, ran: Ran) -> Profile:
+def summarise(trace: Trace, ran: Ran) -> ProgramProfile:
     """Everything that is to be said of a trace."""
     seen = view(trace)
-    return Profile(ran, device_name(trace), seen, tuple(findings(seen)))
+    return ProgramProfile(ran, device_name(trace), seen, tuple(findings(seen)))
 
 
-def worth_showing(profile: Profile, share: float = 0.02, most: int = 12) -> list[Row]:
+def worth_showing(profile: ProgramProfile, share: float = 0.02, most: int = 12) -> list[OperatorRow]:
     """The operators with a share of all operators' time that is worth a line."""
     table = profile.view.table
     total = sum(row.time for row in table)
@@ -146,7 +146,7 @@ def _ms(nanoseconds: float) -> float:
     return round(nanoseconds / 1e6, 6)
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: OperatorRow) -> dict[str, Any]:
     return {
         "operator": row.operator, "shapes": row.shapes, "family": row.family.key, "dtype": row.dtype,
         "calls": row.calls, "ms": _ms(row.time), "share_of_limit": row.share_of_limit, "bound": row.bound or None,

@@ -45,7 +45,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TraceSpan:
     """Something that took time. Times are nanoseconds since the trace's first event.
 
     `link` is what ties device work to the call that launched it (correlation), `operator` what ties both to the
@@ -82,13 +82,13 @@ class Trace:
 
     start: int
     end: int
-    operators: list[Span] = field(default_factory=list)
-    annotations: list[Span] = field(default_factory=list)
-    calls: list[Span] = field(default_factory=list)
-    kernels: list[Span] = field(default_factory=list)
-    copies: list[Span] = field(default_factory=list)
-    functions: list[Span] = field(default_factory=list)
-    overhead: list[Span] = field(default_factory=list)
+    operators: list[TraceSpan] = field(default_factory=list)
+    annotations: list[TraceSpan] = field(default_factory=list)
+    calls: list[TraceSpan] = field(default_factory=list)
+    kernels: list[TraceSpan] = field(default_factory=list)
+    copies: list[TraceSpan] = field(default_factory=list)
+    functions: list[TraceSpan] = field(default_factory=list)
+    overhead: list[TraceSpan] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -112,7 +112,7 @@ class _Reader:
         self._path = path
         self._zero: float | None = None
         self._trace = Trace(0, 0)
-        self._window: Span | None = None
+        self._window: TraceSpan | None = None
         self._seen: dict[str, Inputs] = {}
         self._names: dict[str, str] = {}
         self._lanes: dict[Lane, Lane] = {}
@@ -154,11 +154,11 @@ class _Reader:
         if kind is not None:
             getattr(self._trace, kind).append(self._make(event, args))
 
-    def _make(self, event: dict[str, Any], args: dict[str, Any]) -> Span:
+    def _make(self, event: dict[str, Any], args: dict[str, Any]) -> TraceSpan:
         start = self._time(event["ts"])
         name = str(event["name"])
         lane = (str(event.get("pid")), str(event.get("tid")))
-        return Span(
+        return TraceSpan(
             self._names.setdefault(name, name),
             start,
             start + max(0, round(1e3 * float(event.get("dur", 0)))),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from gridstride.profile.account import Account, account
 from gridstride.profile.gaps import Gaps, gaps
-from gridstride.profile.limits import Limits, limits
-from gridstride.profile.lines import Line, Lines
-from gridstride.profile.operators import Row, rows
+from gridstride.profile.limits import PeakRates, limits
+from gridstride.profile.lines import Lines, LineShare
+from gridstride.profile.operators import OperatorRow, rows
 from gridstride.profile.steps import Steps, steps
-from gridstride.profile.trace import Span, Trace
+from gridstride.profile.trace import Trace, TraceSpan
 from gridstride.profile.tree import Tree, tree
 
 
@@ -24,9 +24,9 @@ class View:
     steps: Steps
     account: Account
     tree: Tree
-    table: tuple[Row, ...]
+    table: tuple[OperatorRow, ...]
     gaps: Gaps | None
-    machine: Limits | None
+    machine: PeakRates | None
     lines: Lines
 
     @property
@@ -34,7 +34,7 @@ class View:
         """Nanoseconds of the window."""
         return self.account.wall
 
-    def inside(self, spans: Iterable[Span]) -> list[Span]:
+    def inside(self, spans: Iterable[TraceSpan]) -> list[TraceSpan]:
         """Those that begin in the window."""
         return [span for span in spans if self.account.start <= span.start < self.account.end]
 
@@ -42,9 +42,9 @@ class View:
         """Of the window."""
         return nanoseconds / self.wall if self.wall else 0.0
 
-    def line(self, spans: Iterable[Span]) -> str | None:
+    def line(self, spans: Iterable[TraceSpan]) -> str | None:
         """The program's line at which most of this time was spent."""
-        busiest: list[Line] = self.lines.around(spans, 1)
+        busiest: list[LineShare] = self.lines.around(spans, 1)
         return busiest[0].where if busiest else None
 
 

@@ -26,7 +26,7 @@ _INTEGERS = re.compile(r"-?\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class MinimalWork:
     """Operations and bytes that cannot be saved, and the element type of the arithmetic."""
 
     flops: float
@@ -56,7 +56,7 @@ def family(operator: str) -> Family:
     return _families().get(operator, _OTHER)
 
 
-def work(operator: str, inputs: Inputs | None) -> Work | None:
+def work(operator: str, inputs: Inputs | None) -> MinimalWork | None:
     """The least work of one call; None where nothing is known of it."""
     of = _WORK.get(family(operator).key)
     if of is None or inputs is None or not inputs.types:
@@ -88,7 +88,7 @@ def _read(inputs: Inputs) -> int:
     return sum(elements * size for elements, size in _tensors(inputs))
 
 
-def _product(operator: str, inputs: Inputs) -> Work:
+def _product(operator: str, inputs: Inputs) -> MinimalWork:
     """[…, M, K] times […, K, N]; the added matrix of addmm and the like comes first."""
     first = 1 if operator in _WITH_ADDEND else 0
     a, b = inputs.dims[first], inputs.dims[first + 1]
@@ -98,13 +98,13 @@ def _product(operator: str, inputs: Inputs) -> Work:
     batch, rows, inner = prod(a[:-2]), (a[-2] if len(a) > 1 else 1), a[-1]
     columns = b[-1] if len(b) > 1 else 1
     moved = _elements(a) * size + _elements(b) * _size(inputs, first + 1) + batch * rows * columns * size
-    return Work(2.0 * batch * rows * inner * columns, moved, inputs.types[first])
+    return MinimalWork(2.0 * batch * rows * inner * columns, moved, inputs.types[first])
 
 
 _WITH_ADDEND = ("aten::addmm", "aten::baddbmm", "aten::_addmm_activation", "aten::addmv")
 
 
-def _convolution(operator: str, inputs: Inputs) -> Work | None:
+def _convolution(operator: str, inputs: Inputs) -> MinimalWork | None:
     if operator == "aten::convolution_backward":
         (out, x, weight), kinds, transposed = inputs.dims[:3], 2, inputs.concrete[7] == "True"
     else:
@@ -117,7 +117,9 @@ def _convolution(operator: str, inputs: Inputs) -> Work | None:
         return None
     size = _size(inputs, 0)
     flops = 2.0 * _elements(out) * prod(weight[1:])
-    return Work(kinds * flops, kinds * (_elements(x) + _elements(out) + _elements(weight)) * size, inputs.types[0])
+    return MinimalWork(
+        kinds * flops, kinds * (_elements(x) + _elements(out) + _elements(weight)) * size, inputs.types[0]
+    )
 
 
 def _extents(operator: str, inputs: Inputs) -> tuple[int, ...] | None:
@@ -138,7 +140,7 @@ def _integers(text: str) -> list[int]:
     return [int(number) for number in _INTEGERS.findall(text)]
 
 
-def _attention(operator: str, inputs: Inputs) -> Work | None:
+def _attention(operator: str, inputs: Inputs) -> MinimalWork | None:
     """Scores and their product with the values; half of it with a causal mask; backward two and a half times."""
     backward = "backward" in operator
     q, k, v = inputs.dims[1:4] if backward else inputs.dims[:3]
@@ -151,7 +153,9 @@ def _attention(operator: str, inputs: Inputs) -> Work | None:
     size = _size(inputs, 1 if backward else 0)
     moved = (_elements(q) * 2 + _elements(k) + _elements(v)) * size
     times = 2.5 if backward else 1.0
-    return Work(times * scores * (q[3] + v[3]), (2 if backward else 1) * moved, inputs.types[1 if backward else 0])
+    return MinimalWork(
+        times * scores * (q[3] + v[3]), (2 if backward else 1) * moved, inputs.types[1 if backward else 0]
+    )
 
 
 def _causal(operator: str, concrete: tuple[str, ...]) -> bool:
@@ -176,48 +180,48 @@ _HEADS_BEFORE_CHANNELS = (
 )  # fmt: skip
 
 
-def _elementwise(operator: str, inputs: Inputs) -> Work:
+def _elementwise(operator: str, inputs: Inputs) -> MinimalWork:
     shapes = [dims for at, dims in enumerate(inputs.dims) if _size(inputs, at)]
     out = prod(max(extents) for extents in zip_longest(*map(reversed, shapes), fillvalue=1))
-    return Work(out, _read(inputs) + out * _size(inputs, 0), inputs.types[0])
+    return MinimalWork(out, _read(inputs) + out * _size(inputs, 0), inputs.types[0])
 
 
-def _many_tensors(operator: str, inputs: Inputs) -> Work:
+def _many_tensors(operator: str, inputs: Inputs) -> MinimalWork:
     lists = [dims for dims in inputs.dims if dims and isinstance(dims[0], tuple)]
     elements = _elements(lists[0])
     written = elements * (3 if operator.startswith("aten::_fused_adam") else 0 if operator.endswith("norm") else 1)
     read = sum(_elements(dims) for dims in lists)
-    return Work(elements * len(lists), 4.0 * (read + written), "float")
+    return MinimalWork(elements * len(lists), 4.0 * (read + written), "float")
 
 
-def _passes(count: float) -> Callable[[str, Inputs], Work]:
+def _passes(count: float) -> Callable[[str, Inputs], MinimalWork]:
     """Work that is so many times the first tensor's bytes, with an operation or so for each element."""
 
-    def of(operator: str, inputs: Inputs) -> Work:
+    def of(operator: str, inputs: Inputs) -> MinimalWork:
         elements, size = _tensors(inputs)[0]
-        return Work(elements, count * elements * size, inputs.types[0])
+        return MinimalWork(elements, count * elements * size, inputs.types[0])
 
     return of
 
 
-def _copy(operator: str, inputs: Inputs) -> Work:
+def _copy(operator: str, inputs: Inputs) -> MinimalWork:
     """The destination comes first; a broadcast source is read at its own size."""
-    return Work(0.0, _read(inputs), inputs.types[0])
+    return MinimalWork(0.0, _read(inputs), inputs.types[0])
 
 
-def _concatenation(operator: str, inputs: Inputs) -> Work:
-    return Work(0.0, 2.0 * _read(inputs), "float")
+def _concatenation(operator: str, inputs: Inputs) -> MinimalWork:
+    return MinimalWork(0.0, 2.0 * _read(inputs), "float")
 
 
-def _lookup(operator: str, inputs: Inputs) -> Work | None:
+def _lookup(operator: str, inputs: Inputs) -> MinimalWork | None:
     """Rows of a table; other indices leave the result's shape open."""
     if operator not in ("aten::index_select", "aten::embedding") or inputs.concrete[1] not in ("", "0"):
         return None
     table, rows = inputs.dims[0], inputs.dims[2 if operator == "aten::index_select" else 1]
-    return Work(0.0, 2.0 * prod(rows) * prod(table[1:]) * _size(inputs, 0), inputs.types[0])
+    return MinimalWork(0.0, 2.0 * prod(rows) * prod(table[1:]) * _size(inputs, 0), inputs.types[0])
 
 
-_WORK: Mapping[str, Callable[[str, Inputs], Work | None]] = {
+_WORK: Mapping[str, Callable[[str, Inputs], MinimalWork | None]] = {
     "matrix_product": _product,
     "convolution": _convolution,
     "attention": _attention,

@@ -13,7 +13,7 @@ from typing import Any
 
 from gridstride.models.errors import ModelError
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.client.output import RequestOutput, TextDelta
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
@@ -47,18 +47,18 @@ class Local:
 
     def answers(
         self, prompt: Sequence[int], samplings: Sequence[Sampling], *, stop: Sequence[str] = ()
-    ) -> Iterator[tuple[int, Piece]]:
+    ) -> Iterator[tuple[int, TextDelta]]:
         """Pieces of the answers as they come, each with its answer's number; the last one of an answer has `finish`.
 
         Refused for what cannot fit. Ctrl-C is seen between two steps and raised as KeyboardInterrupt; whoever stops
         reading, for that or another reason, leaves nothing running.
         """
-        outputs: dict[str, tuple[int, Output]] = {}
+        outputs: dict[str, tuple[int, RequestOutput]] = {}
         try:
             for number, sampling in enumerate(samplings):
                 submit = Submit(id=str(next(self._ids)), prompt=tuple(prompt), sampling=sampling, arrived=_now())
                 self._engine.submit(submit)
-                outputs[submit.id] = number, Output(self.tokenizer, stop, stop_tokens=sampling.stop_tokens)
+                outputs[submit.id] = number, RequestOutput(self.tokenizer, stop, stop_tokens=sampling.stop_tokens)
             yield from self._pieces(outputs)
         finally:
             with _ctrl_c_waits():
@@ -97,7 +97,7 @@ class Local:
         while not self._engine.idle:
             self._engine.step()
 
-    def _pieces(self, outputs: dict[str, tuple[int, Output]]) -> Iterator[tuple[int, Piece]]:
+    def _pieces(self, outputs: dict[str, tuple[int, RequestOutput]]) -> Iterator[tuple[int, TextDelta]]:
         finished = 0
         while finished < len(outputs):
             with _ctrl_c_waits():

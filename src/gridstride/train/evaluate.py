@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from gridstride.train.data.prepare import Prepared
-from gridstride.train.distributed.parallel import Parallel
-from gridstride.train.task import Batch
+from gridstride.train.data.prepare import TokenisedText
+from gridstride.train.distributed.parallel import ParallelDecoder
+from gridstride.train.task import RankBatch
 
 Loss = Callable[..., Tensor]
 """Rows' tensors -> their mean loss."""
 
 
 @torch.no_grad()
-def mean_loss(loss: Loss, batches: Sequence[Batch], parallel: Parallel | None = None) -> float:
+def mean_loss(loss: Loss, batches: Sequence[RankBatch], parallel: ParallelDecoder | None = None) -> float:
     """The mean over all rows, by their weights.
 
     With `parallel` ranks take batches in turns. All compute equally often, idle ones in the last turn in vain.
@@ -33,6 +33,6 @@ def mean_loss(loss: Loss, batches: Sequence[Batch], parallel: Parallel | None = 
     return float(total / count)
 
 
-def bits_per_byte(nats_per_token: float, prepared: Prepared) -> float:
+def bits_per_byte(nats_per_token: float, prepared: TokenisedText) -> float:
     """The same loss in a unit that does not depend on the tokenizer."""
     return nats_per_token / math.log(2) * prepared.validation_tokens / prepared.validation_bytes

@@ -36,7 +36,7 @@ class Show(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunEnd:
     """How a run ended: as planned, for want of progress ("patience"), or stopped by a signal, to go on later."""
 
     reason: str
@@ -47,7 +47,7 @@ class Ended:
     peak_source: str
 
 
-class Loop:
+class TrainingLoop:
     """Runs a trainer."""
 
     def __init__(self, trainer: Trainer, show: Show, *, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -63,7 +63,7 @@ class Loop:
         self._saved = self.progress.seconds
         self._drawn: float | None = None
 
-    def run(self) -> Ended:
+    def run(self) -> RunEnd:
         """Train until the end; raises TrainFailed where the loss is no number or something cannot be written."""
         trace = self.trainer.folder.path / "trace.json"
         try:
@@ -236,9 +236,9 @@ class Loop:
     def _mfu(self, tokens_per_second: float) -> float:
         return float(tokens_per_second * self.trainer.task.flops_per_token / (self.peak * collectives.world()))
 
-    def _ended(self, reason: str, loss: float | None) -> Ended:
+    def _ended(self, reason: str, loss: float | None) -> RunEnd:
         tokens = self._tokens_per_second()
-        return Ended(reason, loss, tokens, self._mfu(tokens), self.peak_source)
+        return RunEnd(reason, loss, tokens, self._mfu(tokens), self.peak_source)
 
 
 def _every(interval: int, step: int) -> bool:

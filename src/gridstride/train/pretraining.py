@@ -15,13 +15,13 @@ from gridstride.train import evaluate, model
 from gridstride.train.checkpoint import export
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.config import run_config as settings
-from gridstride.train.data.prepare import Prepared, described
-from gridstride.train.data.sequences import Sampler, windows_in_order
+from gridstride.train.data.prepare import TokenisedText, described
+from gridstride.train.data.sequences import WindowSampler, windows_in_order
 from gridstride.train.errors import TrainError
 from gridstride.train.report import baselines as counts
 from gridstride.train.report.curve import draw
 from gridstride.train.report.sample import BEGINNINGS, sample
-from gridstride.train.task import Batch
+from gridstride.train.task import RankBatch
 from gridstride.train.trainer import WithLoss, share_of_rows
 
 
@@ -30,7 +30,7 @@ class Pretraining:
 
     steps, begins_trained = 0, False
 
-    def __init__(self, config: settings.Config, prepared: Prepared) -> None:
+    def __init__(self, config: settings.Config, prepared: TokenisedText) -> None:
         self.config, self.prepared = config, prepared
         self.fingerprint, self.shape = prepared.fingerprint, model.shape(config, prepared.vocabulary)
         self.tokens_per_step = float(config.run.batch * config.data.sequence)
@@ -40,16 +40,16 @@ class Pretraining:
     def objective(self) -> nn.Module:
         return WithLoss(model.build(self.config, self.prepared.vocabulary))
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> RankBatch:
         inputs, targets = self._sampler.rows(step)
-        return Batch((inputs, targets), (1,) * len(inputs), len(inputs))
+        return RankBatch((inputs, targets), (1,) * len(inputs), len(inputs))
 
-    def validation(self, *, most: int | None) -> list[Batch]:
+    def validation(self, *, most: int | None) -> list[RankBatch]:
         run, sequence = self.config.run, self.config.data.sequence
         windows = windows_in_order(
             self.prepared.validation(), sequence=sequence, batch=run.micro_batch or run.batch, most=most
         )
-        return [Batch((rows[:, :-1], rows[:, 1:]), (1,) * len(rows), len(rows)) for rows in windows]
+        return [RankBatch((rows[:, :-1], rows[:, 1:]), (1,) * len(rows), len(rows)) for rows in windows]
 
     def figures(self, loss: float) -> dict[str, float]:
         return {"validation_bits_per_byte": evaluate.bits_per_byte(loss, self.prepared)}
@@ -82,7 +82,7 @@ class Pretraining:
         return True
 
 
-def _sampler(config: settings.Config, prepared: Prepared) -> Sampler:
+def _sampler(config: settings.Config, prepared: TokenisedText) -> WindowSampler:
     """This rank's part of the text."""
     sequence = config.data.sequence
     needed = {"train": 2 * sequence + 1, "validation": sequence + 1}
@@ -95,7 +95,7 @@ def _sampler(config: settings.Config, prepared: Prepared) -> Sampler:
                 f"{sequence}. Give more text{smaller}"
             )
     rank, groups = share_of_rows(config)
-    return Sampler(
+    return WindowSampler(
         tokens=prepared.train(), sequence=sequence, batch=config.run.batch, seed=config.run.seed, rank=rank,
         world=groups,
     )  # fmt: skip

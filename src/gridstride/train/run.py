@@ -19,10 +19,10 @@ from gridstride.train import model
 from gridstride.train.checkpoint.checkpoints import Checkpoints
 from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, place
 from gridstride.train.config import run_config as settings
-from gridstride.train.data.prepare import Prepared, prepare
+from gridstride.train.data.prepare import TokenisedText, prepare
 from gridstride.train.distributed import collectives, outcome
 from gridstride.train.errors import TrainFailed
-from gridstride.train.loop import Ended, Loop, Show
+from gridstride.train.loop import RunEnd, Show, TrainingLoop
 from gridstride.train.pretraining import Pretraining
 from gridstride.train.task import Task
 from gridstride.train.trainer import Trainer, newest
@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunRequest:
     """What a user asked for. With `resume` a run's own configuration is what `changes` go on top of."""
 
     config: str | None = None
@@ -41,7 +41,7 @@ class Wanted:
     overwrite: bool = False
 
 
-def train(request: Wanted, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+def train(request: RunRequest, show: Show, *, say: Say, stopped: Callable[[], bool] = lambda: False) -> dict[str, Any]:
     """Run it and give its record, which is also result.json; TrainError and TrainFailed as their names say."""
     if outcome.attempt():
         request = collectives.decided(partial(_again, request))
@@ -106,7 +106,7 @@ def _task(config: settings.Config, say: Say) -> Task:
 
 
 def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]) -> dict[str, Any]:
-    end = Loop(trainer, show, stopped=stopped).run()
+    end = TrainingLoop(trainer, show, stopped=stopped).run()
     record = _record(trainer, end)
     completed = end.reason != "signal" and (collectives.rank() != 0 or _finished(trainer, record, say, stopped))
     if not completed:
@@ -114,13 +114,13 @@ def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]
     return record
 
 
-def _again(request: Wanted) -> Wanted:
+def _again(request: RunRequest) -> RunRequest:
     """The same of a job that was begun before and lost a rank: it goes on, if it had come as far as beginning."""
     begun = place(settings.load(request.config, changes=request.changes, checked=False)).exists
     return replace(request, resume=request.resume or begun, overwrite=request.overwrite and not begun)
 
 
-def configuration(request: Wanted) -> settings.Config:
+def configuration(request: RunRequest) -> settings.Config:
     """What was asked for; of a run that goes on its own, with the changes on top, where no other file is named."""
     config = settings.load(request.config, changes=request.changes, checked=False)
     folder = place(config)
@@ -137,7 +137,7 @@ def shape(config: settings.Config) -> DecoderConfig:
     return model.shape(config, config.data.vocabulary)
 
 
-def _opened(request: Wanted) -> tuple[settings.Config, RunFolder]:
+def _opened(request: RunRequest) -> tuple[settings.Config, RunFolder]:
     config = configuration(request)
     folder = opened(config, resume=request.resume, overwrite=request.overwrite)
     if request.resume:
@@ -145,7 +145,7 @@ def _opened(request: Wanted) -> tuple[settings.Config, RunFolder]:
     return config, folder
 
 
-def _text_described(prepared: Prepared) -> str:
+def _text_described(prepared: TokenisedText) -> str:
     return (
         f"{prepared.documents} texts, {prepared.train_bytes / 1e6:.1f} MB to train on "
         f"({prepared.train_tokens:,} tokens), {prepared.validation_bytes / 1e6:.2f} MB held out"
@@ -162,7 +162,7 @@ def _model_described(trainer: Trainer) -> str:
     )
 
 
-def _record(trainer: Trainer, end: Ended) -> dict[str, Any]:
+def _record(trainer: Trainer, end: RunEnd) -> dict[str, Any]:
     """What a run was and reached."""
     progress, task = trainer.progress, trainer.task
     record: dict[str, Any] = {

@@ -14,7 +14,7 @@ from gridstride.train.checkpoint.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RankBatch:
     """A rank's rows: tensors whose first axis are the rows, and how much each row counts.
 
     An objective gives the mean loss of some rows, by these weights. The batch's loss is the sum of such means times
@@ -48,10 +48,10 @@ class Task(Protocol):
     def objective(self) -> nn.Module:
         """A module with a `decoder`, on the CPU: rows' tensors -> their mean loss."""
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> RankBatch:
         """This rank's share of a step's rows, which follow from the step and the seed alone."""
 
-    def validation(self, *, most: int | None) -> list[Batch]:
+    def validation(self, *, most: int | None) -> list[RankBatch]:
         """What is held out, the same for all ranks; `most`: only so many rows."""
 
     def figures(self, loss: float) -> dict[str, float]:

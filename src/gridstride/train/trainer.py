@@ -25,13 +25,13 @@ from gridstride.train.checkpoint.folder import RunFolder, command
 from gridstride.train.config import run_config as settings
 from gridstride.train.config.arrangement import Arrangement
 from gridstride.train.distributed import collectives, parallel
-from gridstride.train.distributed.parallel import Parallel
+from gridstride.train.distributed.parallel import ParallelDecoder
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.optim import optimiser, schedule
 from gridstride.train.optim.precision import Precision, choose
 from gridstride.train.optim.threads import fastest
-from gridstride.train.report.progress import Progress, random_state, restore_random
-from gridstride.train.task import Batch, Task
+from gridstride.train.report.progress import TrainingProgress, random_state, restore_random
+from gridstride.train.task import RankBatch, Task
 
 _TRIED_ROWS = 2  # of a step with which numbers of threads are compared: enough for each to have its part
 _THREADS_STAY = 30.0  # seconds between two measurements
@@ -74,7 +74,7 @@ class Trainer:
         self.optimisers = optimiser.build(self.decoder, config.optimiser, self.precision)
         self.scaler = self.precision.scaler()
         self.checkpoints = Checkpoints(folder.checkpoints, keep=run.keep)
-        self.progress = Progress()
+        self.progress = TrainingProgress()
         self._planned()
         compiles = run.compile and not self.parallel.arrangement.sharded  # else it was compiled layer by layer
         self._stepped: nn.Module = torch.compile(self.module) if compiles else self.module
@@ -105,7 +105,7 @@ class Trainer:
             loss: Tensor = module(*(_moved(row, self.device) for row in rows))
         return loss
 
-    def _backward(self, batch: Batch) -> Tensor:
+    def _backward(self, batch: RankBatch) -> Tensor:
         """Gradients of the batch's mean loss, in micro-batches; gives that loss."""
         total = torch.zeros((), device=self.device)
         parts = list(batch.parts(self.config.run.micro_batch or len(batch.weights)))
@@ -177,7 +177,7 @@ class Trainer:
         tensors = state.take(self.decoder, self.optimisers.parts)
         self.checkpoints.load(step, tensors)
         state.put(self.decoder, self.optimisers.parts, tensors)
-        self.progress = Progress.restored(newest_step.meta["progress"])
+        self.progress = TrainingProgress.restored(newest_step.meta["progress"])
         self._planned()  # anew, as a run may go on for longer than it was begun for
         self.scaler.load_state_dict(newest_step.meta["scaler"])
         restore_random(newest_step.own[collectives.rank() % len(newest_step.own)], self.device)
@@ -203,7 +203,7 @@ def newest(checkpoints: Checkpoints, config: settings.Config, *, verify: bool = 
         raise CheckpointError(f"{error}. {way}") from error
 
 
-def _spread(config: settings.Config, task: Task, precision: Precision, device: torch.device) -> Parallel:
+def _spread(config: settings.Config, task: Task, precision: Precision, device: torch.device) -> ParallelDecoder:
     """The model over all ranks; TrainError where they, the model and the batch do not fit together."""
     run = config.run
     arrangement = arranged(config, collectives.world())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, DeviceProperties, Dim3, OutOfDeviceMemory, Piece
+from gridstride.protocol import DeviceError, DeviceProperties, Dim3, LinkInput, OutOfDeviceMemory
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
@@ -30,12 +30,12 @@ from gridstride.virtual.machine.memory.addresses import affordable
 from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory
 from gridstride.virtual.machine.memory.heap import Heap, Origin
 from gridstride.virtual.machine.memory.images import ObjectTable
-from gridstride.virtual.machine.memory.printf_buffer import Output
+from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
 from gridstride.virtual.machine.memory.shadow import Shadow
 from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.memory.uninitialised_map import Unset
 from gridstride.virtual.machine.schedule import Schedule, seeded
-from gridstride.virtual.machine.session import Room
+from gridstride.virtual.machine.session import WorkerMemory
 from gridstride.virtual.machine.streams import PRIORITIES, VirtualEvent, VirtualRecording, VirtualStream
 from gridstride.virtual.machine.variant import Tables
 from gridstride.virtual.machine.workers import Helpers, cores
@@ -92,9 +92,9 @@ class VirtualGPU:
         self.lock = threading.RLock()
         self._deferred = DeferredCalls(self.lock)
         """What finalizers have left to do."""
-        self.rooms = [Room() for _ in range(self.workers)]
+        self.rooms = [WorkerMemory() for _ in range(self.workers)]
         self.helpers = Helpers(self.workers - 1)
-        self.output = Output(at_least(1, "printf_buffer", printf_buffer))
+        self.output = PrintfBuffer(at_least(1, "printf_buffer", printf_buffer))
         self.pending_launches = at_least(1, "pending_launches", pending_launches)
         self.heap = Heap(at_least(1, "heap", heap))
         self.unset = Unset()
@@ -286,9 +286,9 @@ class VirtualGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> VirtualModule:
         """Makes PTX runnable here; PtxError, or UnsupportedInstruction at a kernel's first launch."""
         with self.lock:
-            return VirtualModule(self, (Piece(ptx, filename, source),))
+            return VirtualModule(self, (LinkInput(ptx, filename, source),))
 
-    def link(self, pieces: Sequence[Piece]) -> VirtualModule:
+    def link(self, pieces: Sequence[LinkInput]) -> VirtualModule:
         """Makes one module of several PTX texts; LinkError where their symbols do not fit together."""
         with self.lock:
             return VirtualModule(self, tuple(pieces))

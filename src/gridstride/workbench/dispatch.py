@@ -10,7 +10,7 @@ from typing import Any
 
 from gridstride.course.course_errors import ProgressError
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench.jobs import Job, Jobs, Kind, State
 from gridstride.workbench.judge_process import JudgeEnded, JudgeProcess
 from gridstride.workbench.store import Store
@@ -157,7 +157,7 @@ class Dispatcher:
         """The verdict into the learner's record and the job's end, both or neither, as soon as that can be written."""
         job = live.job
 
-        def keep(progress: Progress) -> None:
+        def keep(progress: LearnerProgress) -> None:
             with progress.writing():
                 if state == "done" and job.kind == "judge":
                     progress.record_verdict(verdict_of(outcome["verdict"], job.source))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.workbench.dispatch import Dispatcher
 from gridstride.workbench.store import Store
 
@@ -22,6 +22,6 @@ class Workbench:
     url: str
     public: bool
 
-    async def read(self, work: Callable[[Progress], _T]) -> _T:
+    async def read(self, work: Callable[[LearnerProgress], _T]) -> _T:
         """What `work` gives of the learner's record; ProgressError."""
         return await self.store.do(work)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gridstride.course.course_errors import ProgressError
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 
 _T = TypeVar("_T")
 _WAIT = 3.0  # seconds for another program that writes; a page says so then
@@ -22,9 +22,9 @@ class Store:
         self.path = path
         self.notices: list[str] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
-        self._progress: Progress | None = None
+        self._progress: LearnerProgress | None = None
 
-    async def do(self, work: Callable[[Progress], _T]) -> _T:
+    async def do(self, work: Callable[[LearnerProgress], _T]) -> _T:
         """What `work` gives; ProgressError. After one the file is opened anew, so that a damaged one is set aside."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._done, work)
 
@@ -33,8 +33,8 @@ class Store:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._closed)
         self._thread.shutdown(wait=False)
 
-    def _done(self, work: Callable[[Progress], _T]) -> _T:
-        self._progress = self._progress or Progress(self.path, say=self.notices.append, wait=_WAIT)
+    def _done(self, work: Callable[[LearnerProgress], _T]) -> _T:
+        self._progress = self._progress or LearnerProgress(self.path, say=self.notices.append, wait=_WAIT)
         try:
             return work(self._progress)
         except ProgressError:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from gridstride.serve.client.conversation import Conversation
+from gridstride.serve.client.conversation import ChatHistory
 from gridstride.serve.client.remote import Remote, RemoteError, TooLong
 
 
@@ -24,7 +24,7 @@ class Talk:
     model: str = ""
     answer: str = ""
     forgotten: int = 0
-    conversation: Conversation = field(default_factory=Conversation)
+    conversation: ChatHistory = field(default_factory=ChatHistory)
     _server: Remote | None = None
     _stopped: bool = False
 

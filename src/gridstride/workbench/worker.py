@@ -24,7 +24,7 @@ from gridstride.course.content import all_days
 from gridstride.course.content import day as read_day
 from gridstride.course.labs.lab_judge import Judge, judge_of
 from gridstride.course.labs.lab_verdict import LabFinding
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.workspace import progress_file, workspace
 from gridstride.course.lesson import Day
 from gridstride.course.temporary_folder import temporary_folder
@@ -38,7 +38,7 @@ _TIDYING = 3.0  # seconds to remove what was made, when the server has gone
 Send = Callable[[Mapping[str, Any]], None]
 
 
-class Printed:
+class PrintedText:
     """What kernels print, as far as it is shown."""
 
     def __init__(self) -> None:
@@ -61,13 +61,13 @@ class Printed:
         return text
 
 
-class Bench:
+class WorkbenchJudge:
     """Answers requests; what judges the last day's lab stays ready. Texts lie in `folder` meanwhile: under one path, or
     what compilers keep of one text would not be of the next.
     """
 
     def __init__(self, send: Send, folder: Path) -> None:
-        self._send, self._folder, self._printed = send, folder, Printed()
+        self._send, self._folder, self._printed = send, folder, PrintedText()
         self._ready = ExitStack()
         self._judge: tuple[int, Judge] | None = None
 
@@ -156,7 +156,7 @@ def _portfolio(name: str) -> Mapping[str, Any]:
     from gridstride.course.portfolio.access_pictures import access_pictures
 
     folder, today = workspace() / site_folder.NAME, datetime.now().astimezone().date()
-    with Progress(progress_file()) as progress:
+    with LearnerProgress(progress_file()) as progress:
         record = entries.record(all_days(), progress, today)
     if not record.entries:
         return {"refused": "no lab has been passed yet, and a portfolio shows those that are"}
@@ -194,7 +194,7 @@ def main() -> None:
     threading.Thread(target=_requests, args=(requests,), daemon=True).start()
     signal.signal(signal.SIGTERM, _leave)
     with temporary_folder() as folder:
-        bench = Bench(
+        bench = WorkbenchJudge(
             lambda message: _write(replies, message), Path(tempfile.mkdtemp(prefix="gridstride-", dir=folder))
         )
         try:
@@ -204,7 +204,7 @@ def main() -> None:
             bench.close()
 
 
-def _serve(bench: Bench, request: Mapping[str, Any], replies: TextIO) -> None:
+def _serve(bench: WorkbenchJudge, request: Mapping[str, Any], replies: TextIO) -> None:
     try:
         reply = bench.answer(request)
     except Exception as error:  # no mistake in a file, and none of the judge, ends the queue

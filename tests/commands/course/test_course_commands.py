@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pty
-import re
 import shutil
 import signal
 import sqlite3
@@ -14,60 +12,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gridstride
-from gridstride.cli import main
 from gridstride.commands.course.learn import _needed
 from gridstride.course import content
 from gridstride.course.content import day, day_numbers
 from gridstride.course.labs import kernel_lab
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.workspace import lab_path
 
+Run = Callable[..., Any]
 NOT_WRITTEN = [number for number in range(1, 101) if number not in day_numbers()]
 COMMANDS = "learn watch hint quiz solution progress portfolio glossary up".split()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The learner's folder; the process stands in another one."""
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setenv("GRIDSTRIDE_COURSE", str(tmp_path / "mine"))
-    return tmp_path / "mine"
-
-
-@pytest.fixture
-def run(mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def command(*words: str, typed: str = "") -> Outcome:
-        monkeypatch.setattr("sys.stdin", StringIO(typed))
-        with pytest.raises(SystemExit) as left:
-            main(words)
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Outcome(int(left.value.code or 0), captured.out, captured.err)
-
-    return command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -162,32 +122,6 @@ def test_the_solution_waits_for_a_pass_unless_it_is_insisted_on(run: Run, mine: 
     assert "passed (solution first)" in run("progress").out
 
 
-def test_a_quiz_in_the_terminal_asks_again_for_what_is_no_answer(run: Run) -> None:
-    answers = {"requests": "626", "bandwidth": "3.35"} | {q.id: q.answer for q in day(1).questions if q.choices}
-    typed = "none\n" + "".join(f"{answers[question.id]}\n" for question in day(1).questions)
-    outcome = run("quiz", "1", typed=typed)
-    assert outcome.code == 0
-    assert "'none' is no answer: give a number" in outcome.out
-    assert "7 of 7 right" in outcome.out
-
-
-def test_a_quiz_that_is_left_keeps_what_was_answered(run: Run) -> None:
-    outcome = run("quiz", "1", typed="4,096\n")
-    assert outcome.code == 1
-    assert "626 load requests measured; you said 4,096" in outcome.out
-    assert "0 of 1 right; the rest waits" in outcome.out
-    assert run("progress", "--json").json["days"][0]["asked"] == 1
-
-
-def test_a_quiz_goes_on_where_it_was_left_and_comes_back_to_what_was_wrong(run: Run) -> None:
-    first, second, third, fourth, *rest = day(1).questions
-    wrong = next(letter for letter in "ab" if letter != fourth.answer)
-    run("quiz", "1", "--answer", f"{third.id}={third.answer}", "--answer", f"{fourth.id}={wrong}")
-    said = run("quiz", "1", typed="1\n" * 2 + "a\n" * 5).out
-    in_turn = [name for name in re.findall(r"\(([a-z-]+)\)", said) if name in {each.id for each in day(1).questions}]
-    assert in_turn == [first.id, second.id, *(each.id for each in rest), fourth.id, third.id]
-
-
 def test_a_pass_says_what_the_quiz_has_left(run: Run, mine: Path) -> None:
     right, other, *_ = [each for each in day(1).questions if each.answer]
     wrong = next(letter for letter in "ab" if letter != other.answer)
@@ -196,18 +130,6 @@ def test_a_pass_says_what_the_quiz_has_left(run: Run, mine: Path) -> None:
     shutil.copy(day(1).solution, mine / "day001/chips.toml")
     missing = len(day(1).questions) - 2
     assert f"{missing} not answered yet, 1 last answered wrong (gridstride quiz 1)" in run("watch", "1").out
-
-
-def test_questions_of_earlier_days_come_back(run: Run, mine: Path) -> None:
-    run("quiz", "1", "--answer", "twice=a", "--answer", "limit=b")
-    assert len(run("quiz", "5", "--json").json["questions"]) == len(day(5).questions)
-    database = sqlite3.connect(mine / "progress.sqlite")
-    database.execute("UPDATE answer SET at = '2026-01-01T00:00:00.000+00:00'")
-    database.commit()
-    database.close()
-    back = run("quiz", "5", "--json").json["questions"][len(day(5).questions) :]
-    assert {(each["day"], each["question"]) for each in back} == {(1, "twice"), (1, "limit")}
-    assert run("progress", "--json").json["due"] == 2
 
 
 @pytest.mark.parametrize("words", [("quiz", "1", "--json"), ("progress", "--json"), ("learn", "--json")], ids=" ".join)
@@ -231,34 +153,6 @@ def test_a_broken_lesson_is_named_and_the_others_stay(
     assert "day005/quiz.toml:1" in outcome.err
 
 
-def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
-    outcome = run("quiz", "1", "--answer", "twice=b", "--answer", "limit=z")
-    assert outcome.code == 2
-    assert "--answer limit=z" in outcome.err
-    assert run("progress", "--json").json["days"][0]["asked"] == 0
-
-
-def test_nothing_is_measured_where_one_answer_is_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridstride.course.figures import figures
-
-    monkeypatch.setattr(figures.Bench, "value", lambda *_: pytest.fail("a prediction was measured"))
-    numbers = [each for each in run("quiz", "5", "--json").json["questions"] if not each["choices"]]
-    letters = [each for each in run("quiz", "5", "--json").json["questions"] if each["choices"]]
-    answers = ["--answer", f"{numbers[0]['question']}=4", "--answer", f"{letters[0]['question']}=2"]
-    outcome = run("quiz", "5", *answers)
-    assert outcome.code == 2
-    assert "give a letter from a to" in outcome.out + outcome.err
-
-
-def test_answers_on_the_command_line_are_told_apart_by_their_ids(run: Run) -> None:
-    said = run("quiz", "1", "--answer", "twice=b", "--answer", "limit=a").out
-    assert said.index("twice=b") < said.index("  right: ") < said.index("limit=a") < said.index("  not right: ")
-
-
-def test_help_of_quiz_says_how_it_exits(run: Run) -> None:
-    assert "Exits with 0 where every answer was right" in " ".join(run("quiz", "--help").out.split())
-
-
 def test_progress_goes_on_with_the_lab_once_the_quiz_is_done(run: Run) -> None:
     assert "Next: gridstride learn 1" in run("progress").out
     answers = {"requests": "626"} | {q.id: q.answer or "1" for q in day(1).questions if q.id != "requests"}
@@ -270,7 +164,7 @@ def test_progress_goes_on_with_the_lab_once_the_quiz_is_done(run: Run) -> None:
 @pytest.mark.slow
 def test_after_the_last_day_it_is_said_that_there_are_no_more(run: Run, mine: Path) -> None:
     *before, last = day_numbers()
-    with Progress(mine / "progress.sqlite") as progress:
+    with LearnerProgress(mine / "progress.sqlite") as progress:
         for number in before:
             progress.record_run(number, passed=True, seconds=1.0)
     assert f"Day {last} ·" in run("learn").out
@@ -316,67 +210,6 @@ def test_a_lesson_is_paged_on_a_terminal(mine: Path) -> None:
     assert lab > 50
     assert [line for line in lines[:lab] if not line.startswith("paged:")] == []
     assert "  gridstride quiz 1" in "\n".join(lines[lab:])
-
-
-def test_a_portfolio_shows_the_source_that_passed_whatever_became_of_its_file(run: Run, mine: Path) -> None:
-    run("learn", "5")
-    run("quiz", "5", "--answer", "lab=32")
-    shutil.copy(day(5).solution, mine / "day005/fields.cu")
-    assert run("watch", "5", "--json").code == 0
-    (mine / "day005/fields.cu").unlink()
-    outcome = run("portfolio", "--name", "Ada Example", "--json")
-    assert outcome.code == 0
-    assert outcome.json["index"] == str(mine / "portfolio/index.html")
-    assert [(each["day"], each["source"]) for each in outcome.json["days"]] == [(5, True)]
-    assert "Ada Example" in (mine / "portfolio/index.html").read_text()
-    page = (mine / "portfolio/day005.html").read_text()
-    for words in ("aos_to_soa", "NVIDIA H200", "32 <span", "not right", "<svg"):
-        assert words in page
-
-
-def test_a_portfolio_of_nothing_says_what_to_do(run: Run, mine: Path) -> None:
-    run("watch", "5", "--json")
-    outcome = run("portfolio")
-    assert outcome.code == 2
-    assert "no lab has been passed yet" in outcome.err
-    assert "gridstride learn" in outcome.err
-    assert not (mine / "portfolio").exists()
-
-
-def test_a_portfolio_goes_into_no_folder_of_something_else(run: Run, mine: Path, tmp_path: Path) -> None:
-    run("learn", "1")
-    shutil.copy(day(1).solution, mine / "day001/chips.toml")
-    run("watch", "1", "--json")
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site/thesis.tex").write_text("")
-    refused = run("portfolio", "--out", str(tmp_path / "site"))
-    assert (refused.code, "thesis.tex" in refused.err) == (2, True)
-    (tmp_path / "site/thesis.tex").unlink()
-    for _ in range(2):
-        assert (
-            f"1 lab of {len(day_numbers())} passed: {tmp_path}/site/index.html"
-            in run("portfolio", "--out", str(tmp_path / "site")).out
-        )
-    (tmp_path / "file").write_text("")
-    assert "cannot be written" in run("portfolio", "--out", str(tmp_path / "file/below")).err
-
-
-def test_a_pass_from_before_sources_were_kept_is_said_to_have_none(run: Run, mine: Path) -> None:
-    with Progress(mine / "progress.sqlite") as progress:
-        progress.record_run(5, passed=True, seconds=1.0)
-    outcome = run("portfolio")
-    assert outcome.code == 0
-    assert "the source that passed day 5 was not kept" in outcome.err
-    assert "gridstride watch 5" in outcome.err
-
-
-def test_a_portfolio_of_a_damaged_progress_says_so(run: Run, mine: Path) -> None:
-    mine.mkdir()
-    (mine / "progress.sqlite").write_bytes(b"not a database " * 200)
-    outcome = run("portfolio")
-    assert outcome.code == 2
-    assert "is damaged" in outcome.err
-    assert "no lab has been passed yet" in outcome.err
 
 
 def test_interview_questions_have_model_answers(run: Run) -> None:
@@ -430,7 +263,7 @@ def test_a_verdict_that_cannot_be_recorded_is_shown_and_said_so(
     run: Run, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("learn", "1")
-    monkeypatch.setitem(Progress.__init__.__kwdefaults__, "wait", 0.1)
+    monkeypatch.setitem(LearnerProgress.__init__.__kwdefaults__, "wait", 0.1)
     other = sqlite3.connect(mine / "progress.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     outcome = run("watch", "1", "--json")

@@ -16,8 +16,8 @@ from terminal import Terminal
 from tiny import write_model
 
 from gridstride.commands.stack import chat, chat_backends
-from gridstride.commands.stack.model import Wishes
-from gridstride.serve.client.conversation import Conversation
+from gridstride.commands.stack.model import SamplingOptions
+from gridstride.serve.client.conversation import ChatHistory
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ class Echo:
     def __init__(self) -> None:
         self.heard: list[list[dict[str, str]]] = []
 
-    def answer(self, conversation: Conversation) -> Generator[str]:
+    def answer(self, conversation: ChatHistory) -> Generator[str]:
         self.heard.append(conversation.messages())
         last = conversation.turns[-1]["content"]
         if "refuse" in last:
@@ -134,13 +134,13 @@ def test_bytes_that_are_no_text_do_not_end_the_chat(said: Said) -> None:
 
 
 def here(path: Path, **wishes: Any) -> chat_backends.Talker:
-    return chat_backends.local(str(path), Wishes(**wishes), device="cpu", dtype="auto", quantization=None)
+    return chat_backends.local(str(path), SamplingOptions(**wishes), device="cpu", dtype="auto", quantization=None)
 
 
 def test_the_oldest_is_forgotten_with_a_note_when_the_context_is_full(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    talker, conversation = here(path, max_tokens=10), Conversation("be brief")
+    talker, conversation = here(path, max_tokens=10), ChatHistory("be brief")
     for number in range(8):
         conversation.say(f"import {number}")
         conversation.answered("".join(talker.answer(conversation)))
@@ -151,14 +151,14 @@ def test_the_oldest_is_forgotten_with_a_note_when_the_context_is_full(
 
 
 def test_an_answer_that_was_cut_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    conversation = Conversation()
+    conversation = ChatHistory()
     conversation.say("import")
     assert "".join(here(path, max_tokens=3, temperature=0.0).answer(conversation))
     assert "(cut after 3 tokens: --max-tokens allows more)" in capsys.readouterr().out
 
 
 def test_a_message_that_cannot_fit_is_told_and_nothing_forgotten(path: Path) -> None:
-    conversation = Conversation()
+    conversation = ChatHistory()
     conversation.say("a")
     conversation.answered("b")
     conversation.say("xyz " * 99)
@@ -177,13 +177,13 @@ def test_a_model_without_a_template_cannot_chat(tmp_path: Path) -> None:
 
 
 def test_a_server_that_finds_it_too_long_gets_less_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    conversation = Conversation()
+    conversation = ChatHistory()
     for text in ("a", "b", "c"):
         conversation.say(text)
         conversation.answered(text)
     conversation.say("d")
     with serving(most_messages=3) as fake:
-        talker = chat_backends.remote(fake.url, None, Wishes(max_tokens=2, temperature=0.5), key=None)
+        talker = chat_backends.remote(fake.url, None, SamplingOptions(max_tokens=2, temperature=0.5), key=None)
         assert "".join(talker.answer(conversation)) == "x x "
     assert contents(conversation.turns) == ["c", "c", "d"]
     assert "the oldest 4 messages are forgotten" in capsys.readouterr().out

@@ -116,8 +116,8 @@ def test_a_file_without_a_key_is_refused(refused: Refused, folder: Path) -> None
 
 def test_keys_come_from_lines_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("# ours\nfirst\n\n second \n")
-    options = dict.fromkeys(serve_options.Options.__dataclass_fields__)
-    given = serve_options.Options(**options | {"api_key": ("third",), "api_key_file": str(tmp_path / "keys")})  # type: ignore[arg-type]
+    options = dict.fromkeys(serve_options.ServeOptions.__dataclass_fields__)
+    given = serve_options.ServeOptions(**options | {"api_key": ("third",), "api_key_file": str(tmp_path / "keys")})  # type: ignore[arg-type]
     assert serve_options.keys(given) == {"first", "second", "third"}
 
 
@@ -167,7 +167,7 @@ def test_the_engine_is_started_with_threads_that_sleep_while_they_wait(
     def started(_: object) -> None:
         raise WrongUse(os.environ["OMP_WAIT_POLICY"])
 
-    monkeypatch.setattr(child, "Child", started)
+    monkeypatch.setattr(child, "EngineProcess", started)
     monkeypatch.setenv("OMP_WAIT_POLICY", "")  # so that it is as before afterwards
     monkeypatch.delenv("OMP_WAIT_POLICY")
     with pytest.raises(SystemExit):

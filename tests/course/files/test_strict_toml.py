@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.course_errors import LessonError
-from gridstride.course.files.strict_toml import Table, parse_table, read_table
+from gridstride.course.files.strict_toml import TomlTable, parse_table, read_table
 
 FILE = Path("lab.toml")
 TEXT = """title = "Sums"
@@ -26,7 +26,7 @@ n = 1024
 """
 
 
-def table(text: str = TEXT) -> Table:
+def table(text: str = TEXT) -> TomlTable:
     return parse_table(FILE, text)
 
 

@@ -32,7 +32,7 @@ from gridstride.course.labs.program_findings import (
     wrong_numbers,
 )
 from gridstride.course.labs.program_lab import ProgramLab
-from gridstride.course.lesson import Day, Lab, PrintedLine
+from gridstride.course.lesson import Day, LabSpec, PrintedLine
 from gridstride.programs.process.confined import Outcome
 from gridstride.programs.program_errors import MissingToolchain
 from gridstride.programs.run import Ended
@@ -171,7 +171,7 @@ def test_a_result_of_which_a_part_was_copied_back_says_so(copied: int, said: boo
     assert ("brought 1,000 bytes back" in not_all_copied("c", 4000, outcome)) == said
 
 
-def said_of(lab: Lab, outcome: Outcome) -> list[tuple[str, str]]:
+def said_of(lab: LabSpec, outcome: Outcome) -> list[tuple[str, str]]:
     return [(each.kind, each.message) for each in wrong_lines(lab, {"n": 2}, outcome)]
 
 

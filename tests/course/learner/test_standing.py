@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.course.content import day
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.standing import next_day, standing, streak
 
 TODAY = date(2026, 5, 10)
@@ -28,7 +28,7 @@ def test_a_streak_counts_days_up_to_today_or_yesterday(days_ago: tuple[int, ...]
 
 def test_the_next_day_is_the_first_that_is_not_passed(tmp_path: Path) -> None:
     days = [day(1), day(5)]
-    with Progress(tmp_path / "progress.sqlite") as progress:
+    with LearnerProgress(tmp_path / "progress.sqlite") as progress:
         assert next_day(days, progress) is days[0]
         progress.record_run(1, passed=False, seconds=0.1)
         assert next_day(days, progress) is days[0]
@@ -40,7 +40,7 @@ def test_the_next_day_is_the_first_that_is_not_passed(tmp_path: Path) -> None:
 
 
 def test_the_last_answer_to_a_question_counts(tmp_path: Path) -> None:
-    with Progress(tmp_path / "progress.sqlite") as progress:
+    with LearnerProgress(tmp_path / "progress.sqlite") as progress:
         for right in (True, False):
             progress.record_answer(5, "place", "a", right=right)
         progress.record_answer(5, "lab", "4", right=True)

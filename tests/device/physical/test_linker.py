@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridstride.device.physical.linker import needs_runtime, newer_runtime
-from gridstride.protocol import Piece
+from gridstride.protocol import LinkInput
 
 
 def test_a_runtime_that_is_newer_than_the_driver_is_named_with_the_version_that_fits() -> None:
@@ -14,7 +14,7 @@ def test_a_runtime_that_is_newer_than_the_driver_is_named_with_the_version_that_
 
 
 def test_only_texts_that_call_the_device_runtime_need_it() -> None:
-    plain = Piece(".visible .entry k() { ret; }", "k.cu")
-    calls = Piece("call.uni __cudaCDP2LaunchDeviceV2, ();", "l.cu")
+    plain = LinkInput(".visible .entry k() { ret; }", "k.cu")
+    calls = LinkInput("call.uni __cudaCDP2LaunchDeviceV2, ();", "l.cu")
     assert not needs_runtime([plain])
     assert needs_runtime([plain, calls])

@@ -9,7 +9,7 @@ import pytest
 from gridstride.judge.cases.far_sizes import far_cases, far_constants, far_sizes
 from gridstride.judge.cases.sizes import persistent
 from gridstride.judge.find import find
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 
 ARGMAX, ADD, GELU, SOFTMAX = (find(name).problem for name in ("argmax", "vector_add", "gelu", "softmax"))
 
@@ -33,7 +33,7 @@ def test_numbers_of_a_text_that_a_size_may_pass(line: str, found: tuple[int, ...
 
 
 def test_a_size_past_a_number_is_run_and_one_beyond_the_timed_size_is_not() -> None:
-    launch = Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
+    launch = SymbolicLaunch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
     assert [*far_sizes(ARGMAX, launch, (1 << 24, 1 << 30))] == [("n", 1 << 24)]
     (case,) = far_cases(ARGMAX, launch, (1 << 24,), random.Random(0))
     assert case.once
@@ -41,32 +41,32 @@ def test_a_size_past_a_number_is_run_and_one_beyond_the_timed_size_is_not() -> N
 
 
 def test_a_grid_that_stops_to_grow_has_a_size_past_its_end() -> None:
-    capped = Launch(("min(ceil(n/256), 65535)", "1", "1"), ("256", "1", "1"))
+    capped = SymbolicLaunch(("min(ceil(n/256), 65535)", "1", "1"), ("256", "1", "1"))
     ((name, size),) = far_sizes(ADD, capped, ())
     assert (name, size // 1000) == ("n", 18873)  # 65,534 blocks and an eighth more
-    assert not [*far_sizes(ADD, Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1")), ())]
-    assert not [*far_sizes(ADD, Launch(("8*SMS", "1", "1"), ("256", "1", "1")), ())]
+    assert not [*far_sizes(ADD, SymbolicLaunch(("ceil(n/256)", "1", "1"), ("256", "1", "1")), ())]
+    assert not [*far_sizes(ADD, SymbolicLaunch(("8*SMS", "1", "1"), ("256", "1", "1")), ())]
 
 
 def test_a_large_grid_of_a_fixed_number_is_run_far_behind_the_usual_sizes() -> None:
     """It covers what it covers, whatever the size; one block would take its time over so many elements."""
-    fixed = Launch(("16384", "1", "1"), ("256", "1", "1"))
+    fixed = SymbolicLaunch(("16384", "1", "1"), ("256", "1", "1"))
     assert [*far_sizes(ADD, fixed, ())] == [("n", ADD.timed["n"] // 8)]
-    assert not [*far_sizes(ADD, Launch(("1", "1", "1"), ("256", "1", "1")), ())]
+    assert not [*far_sizes(ADD, SymbolicLaunch(("1", "1", "1"), ("256", "1", "1")), ())]
 
 
 def test_more_blocks_than_a_block_has_threads_are_met() -> None:
     """Whoever joins them with a thread for each has lost the others."""
-    long = Launch(("ceil(n/4096)", "1", "1"), ("256", "1", "1"))
+    long = SymbolicLaunch(("ceil(n/4096)", "1", "1"), ("256", "1", "1"))
     assert [*far_sizes(ADD, long, ())] == [("n", 1024 * 4096 + 1)]
 
 
 def test_what_takes_more_than_a_gigabyte_is_left_out() -> None:
-    launch = Launch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
+    launch = SymbolicLaunch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
     assert [end for _, end in far_sizes(GELU, launch, (1 << 26, 1 << 27))] == [1 << 26]
 
 
 def test_long_rows_are_taken_in_several_turns_on_one_multiprocessor() -> None:
-    turns = persistent(SOFTMAX, Launch(("min(rows, 4*SMS)", "1", "1"), ("256", "1", "1")))
+    turns = persistent(SOFTMAX, SymbolicLaunch(("min(rows, 4*SMS)", "1", "1"), ("256", "1", "1")))
     assert {"rows": 12, "columns": SOFTMAX.widest["columns"]} in turns
-    assert persistent(SOFTMAX, Launch(("rows", "1", "1"), ("256", "1", "1"))) == []
+    assert persistent(SOFTMAX, SymbolicLaunch(("rows", "1", "1"), ("256", "1", "1"))) == []

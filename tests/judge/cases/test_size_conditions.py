@@ -15,11 +15,11 @@ from gridstride.judge.cases.branches import Combination, branches
 from gridstride.judge.cases.case_list import all_cases
 from gridstride.judge.cases.coverage import coverage
 from gridstride.judge.cases.data import kinds
-from gridstride.judge.cases.kernel_cases import kernel_cases
+from gridstride.judge.cases.kernel_cases import KernelText, kernel_cases
 from gridstride.judge.cases.size_conditions import SizeCondition, changes, size_conditions
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.find import find
-from gridstride.judge.header import Launch, parse_kernel
+from gridstride.judge.header import SymbolicLaunch, parse_kernel
 from gridstride.judge.problem import Problem
 from gridstride.judge.sandbox.checked_words import MalformedError
 from gridstride.judge.sandbox.records import facts_of, facts_words
@@ -181,7 +181,7 @@ def test_both_sides_are_run_with_every_kind_of_data_tail_and_place() -> None:
     assert launch is not None
     cases = (
         *all_cases(problem, seed=3),
-        *kernel_cases(problem, launch, float_index=False, conditions=conditions, seed=3),
+        *kernel_cases(problem, launch, KernelText(conditions=conditions), seed=3),
     )
     assert coverage(problem, cases, launch, conditions=conditions).missing == ()
     large = [case for case in cases if case.sizes["n"] > 131072]
@@ -196,7 +196,7 @@ def test_a_kernel_that_was_not_run_there_lacks_it() -> None:
     assert {each.group for each in missing} == {"branch"}
 
 
-def combined() -> tuple[Problem, Launch, tuple[SizeCondition, ...]]:
+def combined() -> tuple[Problem, SymbolicLaunch, tuple[SizeCondition, ...]]:
     launch = parse_kernel("// grid: ceil(N/32) ceil(M/8)\n// block: 32 8\n__global__ void transpose() {}").launch
     assert launch is not None
     return find("transpose").problem, launch, tuple(read("k % 16 == 0 && n > 40 && n % 3 == 0", "int i, int n, int k"))
@@ -205,7 +205,7 @@ def combined() -> tuple[Problem, Launch, tuple[SizeCondition, ...]]:
 def test_sizes_are_found_at_which_several_conditions_hold_together() -> None:
     problem, launch, conditions = combined()
     cases = [
-        case for case in kernel_cases(problem, launch, float_index=False, conditions=conditions, seed=5)
+        case for case in kernel_cases(problem, launch, KernelText(conditions=conditions), seed=5)
         if case.sizes["N"] % 16 == 0 and case.sizes["M"] > 40 and case.sizes["M"] % 3 == 0
     ]  # fmt: skip
     assert {case.data for case in cases} == set(kinds(problem))

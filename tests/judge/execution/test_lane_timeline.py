@@ -5,8 +5,8 @@ from __future__ import annotations
 from gridstride.course.content import day
 from gridstride.course.figures.figures import observe, prepared
 from gridstride.course.figures.pictures import timeline
-from gridstride.course.lesson import Run
-from gridstride.judge.execution.lane_timeline import Step, Stretch, steps
+from gridstride.course.lesson import WorkedLaunch
+from gridstride.judge.execution.lane_timeline import Stretch, TimelineStep, steps
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find
 from gridstride.judge.submission import submission
@@ -15,8 +15,8 @@ from gridstride.virtual.gpu import VirtualGPU
 ALL, EVEN, ODD = 0xFFFFFFFF, 0x55555555, 0xAAAAAAAA
 
 
-def run(kernel: str, **sizes: int) -> Run:
-    return Run("run", day(9).folder / "worked" / kernel, "h200", sizes, {"x": "n", "y": "n"}, 1)
+def run(kernel: str, **sizes: int) -> WorkedLaunch:
+    return WorkedLaunch("run", day(9).folder / "worked" / kernel, "h200", sizes, {"x": "n", "y": "n"}, 1)
 
 
 def test_lanes_part_at_a_branch_and_meet_behind_it() -> None:
@@ -34,15 +34,15 @@ def test_its_instructions_are_those_that_are_counted() -> None:
 
 
 def test_a_loop_comes_once_for_each_turn_with_the_lanes_that_still_turn() -> None:
-    way = steps(*prepared(Run("run", day(9).folder / "worked/patterns.cu", "h200",
+    way = steps(*prepared(WorkedLaunch("run", day(9).folder / "worked/patterns.cu", "h200",
                               {"n": 20, "period": 1, "taken": 1}, {"x": "n", "y": "n"}, 1)))  # fmt: skip
     assert [step.lanes.bit_count() for step in way][1:-1] == [20] * (len(way) - 2)
     assert (way[0].lanes, way[-1].lanes) == (ALL, ALL)
 
 
 def test_a_row_lasts_until_the_lanes_change() -> None:
-    def step(line: int, instructions: int, lanes: int) -> Step:
-        return Step(Stretch(line, (line,), instructions), lanes)
+    def step(line: int, instructions: int, lanes: int) -> TimelineStep:
+        return TimelineStep(Stretch(line, (line,), instructions), lanes)
 
     drawn = timeline((step(3, 2, ALL), step(4, 1, ALL), step(9, 5, EVEN), step(3, 2, ALL)))
     first, second, third = drawn.splitlines()[1:4]

@@ -35,7 +35,7 @@ def runnable() -> Runnable:
     return build(find("vector_add").problem, parse_kernel(KERNEL, filename="mine.cu"), VirtualGPU("h200"))
 
 
-def sites(one: Runnable) -> list[probe.Site]:
+def sites(one: Runnable) -> list[probe.AccessSite]:
     with gs.use(one.device):
         kernel: Any = one.kernel.bound().kernel
         return probe.sites(kernel.module.parsed, kernel.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gridstride.judge.explain import Explanation, explain
+from gridstride.judge.explain import KernelExplanation, explain
 from gridstride.judge.find import find
 from gridstride.judge.header import parse_kernel
 from gridstride.virtual.gpu import VirtualGPU
@@ -28,7 +28,7 @@ extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
     float s = a[i] + b[i];
     if (threadIdx.x % 2) {
         float t = s;
-        for (int k = 0; k < 1000; ++k) t = sinf(t);
+        for (int k = 0; k < 200; ++k) t = sinf(t);
         if (t == 5.0f) s = t;
     }
     c[i] = s;
@@ -109,20 +109,20 @@ extern "C" __global__ void add(const float* a, const float* b, float* c, int n)
 
 
 @cache
-def rung(problem: str, number: int) -> Explanation:
+def rung(problem: str, number: int) -> KernelExplanation:
     folder = find(problem)
     return explain(folder.rungs()[number - 1], folder, device=VirtualGPU("h200"), seed=1)
 
 
-def own(source: str, problem: str = "vector_add") -> Explanation:
+def own(source: str, problem: str = "vector_add") -> KernelExplanation:
     kernel = parse_kernel(source, filename="mine.cu")
     return explain(kernel, find(problem), device=VirtualGPU("h200"), seed=1, ladder=False)
 
 
-def profile(explanation: Explanation) -> Any:
+def profile(explanation: KernelExplanation) -> Any:
     assert explanation.profile is not None
     return explanation.profile
 
 
-def line_of(explanation: Explanation, text: str) -> int:
+def line_of(explanation: KernelExplanation, text: str) -> int:
     return next(n for n, line in enumerate(explanation.file.source.splitlines(), 1) if text in line)

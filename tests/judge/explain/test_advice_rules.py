@@ -19,7 +19,7 @@ from explained_kernels import (
     rung,
 )  # fmt: skip
 
-from gridstride.judge.explain import Explanation
+from gridstride.judge.explain import KernelExplanation
 
 
 def test_a_strided_write_is_advised_to_coalesce_as_the_second_rung_does() -> None:
@@ -62,7 +62,7 @@ def test_a_users_kernel_gets_the_rule_with_its_line(source: str, name: str, text
     assert advice.gain > 1.03
 
 
-def advised(explanation: Explanation) -> dict[str, Any]:
+def advised(explanation: KernelExplanation) -> dict[str, Any]:
     return {each.name: each for each in profile(explanation).advice}
 
 

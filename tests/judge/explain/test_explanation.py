@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from explained_kernels import MASKED, STRIDED, line_of, own, profile, rung
 
-from gridstride.judge.explain import Explanation, explain
+from gridstride.judge.explain import KernelExplanation, explain
 from gridstride.judge.find import find
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -50,7 +50,7 @@ def test_rooflines_give_the_same_operations_over_the_bytes_of_each_memory() -> N
     assert lines.flops_per_s < dram.roof
 
 
-def wrong(name: str, problem: str = "vector_add") -> Explanation:
+def wrong(name: str, problem: str = "vector_add") -> KernelExplanation:
     folder = find(problem)
     file = next(each for each in folder.wrong() if each.name == name)
     return explain(file, folder, device=VirtualGPU("h200"), seed=1, ladder=False)

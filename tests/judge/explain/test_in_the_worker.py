@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gridstride as gs
-from gridstride.judge.explain import Explanation, explain
+from gridstride.judge.explain import KernelExplanation, explain
 from gridstride.judge.find import find
 from gridstride.judge.header import KernelFile, parse_kernel
 from gridstride.judge.sandbox import checked_words, records
@@ -19,7 +19,7 @@ MINE = parse_kernel(RUNG.source, filename="mine.cu")
 CORRECT = Path(__file__).parents[1] / "correct"
 
 
-def explained(file: KernelFile, problem: str = "transpose", *, sandbox: bool = True) -> Explanation:
+def explained(file: KernelFile, problem: str = "transpose", *, sandbox: bool = True) -> KernelExplanation:
     return explain(file, find(problem), device=gs.VirtualGPU(time_limit=20.0), seed=1, ladder=False, sandbox=sandbox)
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from gridstride.judge.explain.advice import Advice
-from gridstride.judge.explain.rungs import Rung, nearest, with_rungs
+from gridstride.judge.explain.rungs import RungCounts, nearest, with_rungs
 
 MINE = {"global_sectors": 1000.0, "global_requests": 100.0, "instructions": 500.0}
 
 
-def rung(name: str, ms: float, **counters: float) -> Rung:
-    return Rung(name, f"does {name}", {**MINE, **counters}, ms, "DRAM")
+def rung(name: str, ms: float, **counters: float) -> RungCounts:
+    return RungCounts(name, f"does {name}", {**MINE, **counters}, ms, "DRAM")
 
 
 def advice(counter: str, target: float, same: str = "") -> Advice:
     return Advice("a", 3, "cause", "remedy", 2.0, counter, target, same=same)
 
 
-def chosen(one: Advice, *rungs: Rung) -> str | None:
+def chosen(one: Advice, *rungs: RungCounts) -> str | None:
     return with_rungs([one], MINE, 1.0, rungs)[0].rung
 
 

@@ -16,14 +16,14 @@ from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.header import parse_kernel, read_kernel
 from gridstride.judge.problem import Problem
 from gridstride.judge.reference.prepared_cases import prepare
-from gridstride.judge.sandbox.limits import Limits, use_of
+from gridstride.judge.sandbox.limits import WorkerLimits, use_of
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.python_kernels import why_not
 from gridstride.judge.sandbox.subject import Sandbox
 from gridstride.judge.verdict import Finding
 from gridstride.judge.verify import verify
 
-LIMITS = Limits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
+LIMITS = WorkerLimits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
 LONGEST = 20.0  # seconds that any of them may take on a busy machine, starting a worker included
 FOLDER = Path(__file__).parents[1] / "hostile"
 FILES = sorted(FOLDER.glob("*.cu"))

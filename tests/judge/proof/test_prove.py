@@ -14,7 +14,7 @@ from gridstride.judge.cases.case_list import public_cases
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.problem import ProblemError
 from gridstride.judge.proof.imposters import imposters, right_values, round_to
-from gridstride.judge.proof.prove import Trial, prove
+from gridstride.judge.proof.prove import ProofTrial, prove
 from gridstride.judge.reference.prepared_cases import prepare
 
 
@@ -31,7 +31,7 @@ def edit(folder: Path, old: str, new: str, *, file: str = "problem.py") -> None:
     (folder / file).write_text(text.replace(old, new))
 
 
-def trials(folder: Path) -> dict[str, Trial]:
+def trials(folder: Path) -> dict[str, ProofTrial]:
     return {trial.name: trial for trial in prove(find(folder), device="virtual")}
 
 
@@ -97,7 +97,7 @@ SIZES = 'public=({"n": 1024}, {"n": 1000}, {"n": 4099}, {"n": 1})'
 AGAIN = "the reference again, on the same inputs"
 
 
-def one_trial(folder: Path, name: str) -> Trial:
+def one_trial(folder: Path, name: str) -> ProofTrial:
     """The trial of that name; those after it are not made."""
     return next(trial for trial in prove(find(folder), device="virtual") if trial.name == name)
 

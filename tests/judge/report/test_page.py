@@ -18,7 +18,7 @@ import pytest
 from gridstride.judge.find import Folder, find
 from gridstride.judge.ladder import Ladder
 from gridstride.judge.report import render, save
-from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
+from gridstride.judge.report.ladder_chart import ChartColumn, ReferenceLine, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import headline, prose, source_lines
 from gridstride.judge.report.svg import LogScale, tag
@@ -251,14 +251,16 @@ def test_elements_escape_names_text_and_attributes() -> None:
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    drawn = ElementTree.fromstring(ladder_chart(["a", "b", "c"], [False] * 3, [Column("n", "", [100.0, 25.0, None])]))
+    drawn = ElementTree.fromstring(
+        ladder_chart(["a", "b", "c"], [False] * 3, [ChartColumn("n", "", [100.0, 25.0, None])])
+    )
     widths = [float(bar.attrib["width"]) for bar in drawn.iter("rect")]
     assert widths[1] == pytest.approx(widths[0] / 4, rel=0.01)
     assert len(widths) == 2
 
 
 def test_a_limit_beyond_every_bar_sets_the_scale() -> None:
-    column = Column("n", "", [50.0], marks=[Mark("limit", 100.0)])
+    column = ChartColumn("n", "", [50.0], marks=[ReferenceLine("limit", 100.0)])
     drawn = ElementTree.fromstring(ladder_chart(["a"], [False], [column]))
     (bar,) = drawn.iter("rect")
     (mark,) = [line for line in drawn.iter("line") if line.attrib["class"] == "mark"]

@@ -13,7 +13,7 @@ import pytest
 from markupsafe import Markup
 
 from gridstride.judge.execution.access_map import WarpAccess
-from gridstride.judge.execution.lane_timeline import Row
+from gridstride.judge.execution.lane_timeline import TimelineRow
 from gridstride.judge.explain import explain
 from gridstride.judge.find import find
 from gridstride.judge.ladder import Ladder
@@ -21,7 +21,7 @@ from gridstride.judge.report import render as ladder_page
 from gridstride.judge.report.access_picture import picture
 from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.kernel_page import render as kernel_page
-from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
+from gridstride.judge.report.ladder_chart import ChartColumn, ReferenceLine, ladder_chart
 from gridstride.judge.report.lane_picture import lane_picture
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.svg import NARROW, WIDE, fitting
@@ -45,15 +45,16 @@ PICTURES: dict[str, Callable[[int], Markup]] = {
     "slots": lambda width: slots("warps", 40, 64, width),
     "ladder": lambda width: ladder_chart(
         ["01_naive", "06_register_tile_in_two_dimensions"], [False, True],
-        [Column("B/s", "measured", [2.06e9, 3.74e12], more_is_better=True,
-                marks=[Mark("limit", 4.8e12), Mark("torch.sum", 3.1e12), Mark("CUB", 3.0e12)]),
-         Column("global sectors", "32 bytes each", [131_072.0, None])], width),
+        [ChartColumn("B/s", "measured", [2.06e9, 3.74e12], more_is_better=True,
+                     marks=[ReferenceLine("limit", 4.8e12), ReferenceLine("torch.sum", 3.1e12),
+                            ReferenceLine("CUB", 3.0e12)]),
+         ChartColumn("global sectors", "32 bytes each", [131_072.0, None])], width),
     "roofline": lambda width: roofline(
         [Point("01", "01_naive", 0.02, 5e8, False), Point("02", "02_tile", 0.25, 1e12, True)],
         [Ceiling("memory", 4.9e12), Ceiling("L2", 8.1e12), Ceiling("L1", 33.5e12)], 66.9e12, 0.25, width),
     "lanes": lambda width: lane_picture(
-        [Row(frozenset({3, 4}), 12, ALL), Row(frozenset(range(40, 60, 4)), 1200, EVEN),
-         *(Row(frozenset({3}), 1, each) for each in range(1, 40))], width),
+        [TimelineRow(frozenset({3, 4}), 12, ALL), TimelineRow(frozenset(range(40, 60, 4)), 1200, EVEN),
+         *(TimelineRow(frozenset({3}), 1, each) for each in range(1, 40))], width),
     "memory": lambda width: picture(access("global", 4), width),
     "scattered": lambda width: picture(access("global", 512), width),
     "banks": lambda width: picture(access("shared", 128), width),

@@ -13,15 +13,15 @@ import pytest
 
 from gridstride.judge.sandbox import scratch
 from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.limits import WorkerLimits
 from gridstride.judge.sandbox.python_kernels import why_not
-from gridstride.judge.sandbox.wire import Bounds, Message
+from gridstride.judge.sandbox.wire import Bounds, WireMessage
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 FOLDER = Path(__file__).parents[1] / "hostile"
 SECONDS = 0.5  # that a request may take
 AT_MOST = 5.0  # with closing, on a busy machine
-LIMITS = Limits(memory=1 << 30, scratch=64 << 20)
+LIMITS = WorkerLimits(memory=1 << 30, scratch=64 << 20)
 
 
 def started(**given: object) -> Worker:
@@ -43,7 +43,7 @@ def stopped(source: str, *, seconds: float = SECONDS, **given: object) -> tuple[
     with probe(**given) as worker:
         begun = time.monotonic()
         with pytest.raises(StoppedError) as caught:
-            worker.ask(Message({"run": source}), seconds=seconds, doing="running")
+            worker.ask(WireMessage({"run": source}), seconds=seconds, doing="running")
         assert time.monotonic() - begun < seconds + AT_MOST
         assert not Path(f"/proc/{worker._process.pid}").exists()
     return caught.value.why, caught.value.reason
@@ -75,11 +75,11 @@ def test_a_submission_that_does_not_answer_is_stopped(name: str, why: str, said:
 
 def test_a_request_that_is_never_read_is_given_up() -> None:
     with probe() as worker:
-        worker.ask(Message({"run": "pass"}), seconds=20, doing="running")
+        worker.ask(WireMessage({"run": "pass"}), seconds=20, doing="running")
         os.kill(worker._process.pid, 19)  # SIGSTOP
         begun = time.monotonic()
         with pytest.raises(StoppedError, match=r"had not ended after 0\.5 s"):
-            worker.ask(Message({"run": "pass"}, [bytes(1 << 24)]), seconds=SECONDS, doing="running")
+            worker.ask(WireMessage({"run": "pass"}, [bytes(1 << 24)]), seconds=SECONDS, doing="running")
         assert time.monotonic() - begun < SECONDS + AT_MOST
 
 
@@ -96,10 +96,10 @@ def test_a_reply_before_it_is_asked_for_is_none() -> None:
     early += "send = lambda: os.write(where, struct.pack('<II', len(text), 0) + text)\n"
     early += "threading.Timer(0.3, send).start()"
     with probe() as worker:
-        worker.ask(Message({"run": early}), seconds=20, doing="running")
+        worker.ask(WireMessage({"run": early}), seconds=20, doing="running")
         time.sleep(0.8)
         with pytest.raises(StoppedError, match="a reply that nobody asked for"):
-            worker.ask(Message({"run": "pass"}), seconds=20, doing="running")
+            worker.ask(WireMessage({"run": "pass"}), seconds=20, doing="running")
 
 
 def test_descriptors_above_1023_are_no_trouble() -> None:
@@ -109,7 +109,7 @@ def test_descriptors_above_1023_are_no_trouble() -> None:
     held = [os.open("/dev/null", os.O_RDONLY) for _ in range(1030)]
     try:
         with probe() as worker:
-            assert worker.ask(Message({"run": "pass"}), seconds=20, doing="running").words == {"said": ""}
+            assert worker.ask(WireMessage({"run": "pass"}), seconds=20, doing="running").words == {"said": ""}
     finally:
         for descriptor in held:
             os.close(descriptor)
@@ -126,7 +126,7 @@ def test_a_reply_is_held_once_and_one_beyond_what_is_asked_for_not_at_all() -> N
         before = _resident()
         with _Peak() as peak:
             reply = worker.ask(
-                Message({"run": sends}), seconds=30, doing="running", bounds=Bounds(buffers=1, nbytes=1 << 28)
+                WireMessage({"run": sends}), seconds=30, doing="running", bounds=Bounds(buffers=1, nbytes=1 << 28)
             )
         assert [len(each) for each in reply.buffers] == [1 << 28]
         assert peak.most - before < 1.9 * (1 << 28)  # twice would be two; the rest of the process grows a little, too
@@ -190,7 +190,7 @@ def test_what_lies_in_its_folder_is_bounded_without_a_namespace(source: str, sai
 def test_a_folder_of_any_depth_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with probe(namespace=False) as worker, pytest.raises(StoppedError):
-        worker.ask(Message({"run": DEEP}), seconds=30, doing="running")
+        worker.ask(WireMessage({"run": DEEP}), seconds=30, doing="running")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -203,3 +203,13 @@ def test_a_closed_folder_counts_as_too_much_for_a_user_and_is_removed(tmp_path: 
             scratch.bytes_below(str(tmp_path / "top"))
     scratch.remove(str(tmp_path / "top"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_was_kept_from_running_has_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with probe() as worker:
+        kept = iter([5.0])
+        monkeypatch.setattr("gridstride.judge.sandbox.client.seconds_without_processor", lambda _: next(kept, 5.5))
+        begun = time.monotonic()
+        with pytest.raises(StoppedError, match="had not ended after"):
+            worker.ask(WireMessage({"run": "import time; time.sleep(60)"}), seconds=SECONDS, doing="running")
+        assert time.monotonic() - begun >= 2 * SECONDS

@@ -16,10 +16,10 @@ from gridstride.judge.find import find
 from gridstride.judge.header import Expectation
 from gridstride.judge.sandbox import landlock
 from gridstride.judge.sandbox.client import Worker
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.limits import WorkerLimits
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.python_kernels import why_not
-from gridstride.judge.sandbox.wire import Message
+from gridstride.judge.sandbox.wire import WireMessage
 from gridstride.judge.submission import check
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -67,7 +67,7 @@ def apart() -> Iterator[Worker]:
 def _probe(**given: object) -> Worker:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     try:
-        return Worker(Limits(), module="probe_worker", cache=False, **given)
+        return Worker(WorkerLimits(), module="probe_worker", cache=False, **given)
     finally:
         del sys.path[0]
 
@@ -78,7 +78,7 @@ def hostile(path: Path) -> str:
 
 
 def run(worker: Worker, source: str) -> str:
-    return str(worker.ask(Message({"run": source}), seconds=20, doing="running").words["said"])
+    return str(worker.ask(WireMessage({"run": source}), seconds=20, doing="running").words["said"])
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
@@ -123,7 +123,7 @@ try:
 except OSError as error:
     raise SystemExit(f"{total >> 20} {error.strerror}")
 """
-        limit = Limits().scratch >> 20
+        limit = WorkerLimits().scratch >> 20
         said = run(worker, fills).removeprefix("SystemExit: ").split(" ", 1)
         assert said[1] == "No space left on device"
         assert limit - 32 <= int(said[0]) <= limit
@@ -134,7 +134,7 @@ def test_an_honest_submission_passes_on_the_oldest_landlock(name: str, monkeypat
     pytest.importorskip(name.partition("_")[0])
     start = Worker.__init__
 
-    def start_as_of_old(self: Worker, limits: Limits, **given: Any) -> None:
+    def start_as_of_old(self: Worker, limits: WorkerLimits, **given: Any) -> None:
         start(self, limits, **given, landlock=1, namespace=False)
 
     monkeypatch.setattr(Worker, "__init__", start_as_of_old)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gridstride import cli
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.limits import WorkerLimits
 
 MARKS = "\033]0;owned\007\033[2J\x9b31m\u202egnp\u2066\u200b"
 RACE = f"""// {MARKS} title
@@ -76,7 +76,7 @@ def test_what_a_kernel_prints_in_all_its_launches_is_shown_up_to_one_bound(tmp_p
     assert out.startswith("pass")
     assert "\nline 0 of thread 0" in err
     assert err.count("what the kernel prints from here on is not shown") == 1
-    assert err.count("of thread 0") < Limits().printed / len("line 0 of thread 0")
+    assert err.count("of thread 0") < WorkerLimits().printed / len("line 0 of thread 0")
 
 
 def test_check_shows_no_code(kernel: Path) -> None:

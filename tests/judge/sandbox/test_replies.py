@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gridstride as gs
 from gridstride.commands.text.explain_text import profile_text
 from gridstride.commands.text.findings import finding_line, finding_lines
-from gridstride.judge.explain.explanation import Explanation, _explained
+from gridstride.judge.explain.explanation import KernelExplanation, _explained
 from gridstride.judge.find import find
 from gridstride.judge.header import HeaderError, parse_kernel
 from gridstride.judge.ladder import Ladder
@@ -23,7 +23,7 @@ from gridstride.judge.report.kernel_page import render
 from gridstride.judge.sandbox import checked_words, records
 from gridstride.judge.sandbox.python_header import parse_python
 from gridstride.judge.sandbox.subject import Sandbox
-from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError
+from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage
 from gridstride.judge.submission import submission
 from gridstride.judge.symbols import ExpressionError, evaluate
 
@@ -70,7 +70,7 @@ def test_anything_is_read_as_what_it_should_be_or_refused(parse: Any, words: Any
 @given(st.lists(st.binary(max_size=60), max_size=20))
 def test_no_bytes_are_too_strange_for_the_reader(pieces: list[bytes]) -> None:
     """Each is waited on, a message, or refused; nothing else is raised."""
-    reader = Reader(Bounds(words=1000, buffers=3, nbytes=1000))
+    reader = MessageReader(Bounds(words=1000, buffers=3, nbytes=1000))
     answer: object = None
     for piece in pieces:
         try:
@@ -79,7 +79,7 @@ def test_no_bytes_are_too_strange_for_the_reader(pieces: list[bytes]) -> None:
             answer = refused
         if answer is not None:
             break
-    assert answer is None or isinstance(answer, Message | WireError)
+    assert answer is None or isinstance(answer, WireMessage | WireError)
 
 
 # -- a real judgement, replayed with one answer forged -----------------------------------------------------------------
@@ -87,16 +87,16 @@ class Tape:
     """What a real worker answered to each request, and what is said in its place from now on."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, str, tuple[bytes, ...]], Message] = {}
+        self.known: dict[tuple[str, str, tuple[bytes, ...]], WireMessage] = {}
         self.forged: tuple[str, Any] | None = None
 
-    def key(self, message: Message) -> tuple[str, str, tuple[bytes, ...]]:
+    def key(self, message: WireMessage) -> tuple[str, str, tuple[bytes, ...]]:
         return message.words["do"], json.dumps(message.words), tuple(map(bytes, message.buffers))
 
-    def answer(self, message: Message) -> Message:
+    def answer(self, message: WireMessage) -> WireMessage:
         real = self.known[self.key(message)]
         if self.forged is not None and self.forged[0] == message.words["do"]:
-            return Message(self.forged[1], real.buffers)
+            return WireMessage(self.forged[1], real.buffers)
         return real
 
     def said(self, what: str) -> Any:
@@ -125,7 +125,7 @@ def taped(
     judge._prepared = judge.cases()[:1]
     tape, ask = Tape(), Sandbox.ask
 
-    def taping(sandbox: Sandbox, message: Message, **how: Any) -> Message:
+    def taping(sandbox: Sandbox, message: WireMessage, **how: Any) -> WireMessage:
         reply = ask(sandbox, message, **how)
         tape.known[tape.key(message)] = reply
         return reply
@@ -139,7 +139,7 @@ def taped(
     judge.close()
 
 
-def explanation(path: Path, judge: Ladder) -> Explanation:
+def explanation(path: Path, judge: Ladder) -> KernelExplanation:
     """Judged, and shown in every way that there is."""
     made = _explained(submission(path), judge, False, lambda _: None)
     for finding in made.result.findings:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed, read
+from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage, packed, read
 
 BOUNDS = Bounds(words=1000, buffers=3, nbytes=100)
 WORDS = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.none(), max_size=4)
-MESSAGES = st.builds(Message, WORDS, st.lists(st.binary(max_size=30), max_size=3))
+MESSAGES = st.builds(WireMessage, WORDS, st.lists(st.binary(max_size=30), max_size=3))
 
 
 @given(MESSAGES, st.integers(1, 40))
-def test_a_message_in_pieces_comes_whole(message: Message, piece: int) -> None:
-    data, reader = packed(message), Reader(BOUNDS)
+def test_a_message_in_pieces_comes_whole(message: WireMessage, piece: int) -> None:
+    data, reader = packed(message), MessageReader(BOUNDS)
     got = [reader.feed(data[at : at + piece]) for at in range(0, len(data), piece)]
     assert got[:-1] == [None] * (len(got) - 1)
     assert got[-1] is not None
@@ -27,7 +27,7 @@ def test_a_message_in_pieces_comes_whole(message: Message, piece: int) -> None:
 
 
 @given(st.lists(MESSAGES, max_size=3))
-def test_a_stream_gives_one_message_after_the_other(messages: list[Message]) -> None:
+def test_a_stream_gives_one_message_after_the_other(messages: list[WireMessage]) -> None:
     stream = io.BytesIO(b"".join(map(packed, messages)))
     for message in messages:
         assert read(stream.read) == message
@@ -43,13 +43,13 @@ def test_a_stream_gives_one_message_after_the_other(messages: list[Message]) -> 
         (struct.pack("<II", 2, 0) + b"[]", "no object"),
         (struct.pack("<II", 2, 0) + b"{,", "no JSON"),
         (struct.pack("<II", 900, 0) + b"[" * 900, "no JSON"),
-        (packed(Message({})) + b"x", "more than one message"),
+        (packed(WireMessage({})) + b"x", "more than one message"),
     ],
 )
 def test_what_is_no_message_or_too_much_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(WireError, match=message):
-        Reader(BOUNDS).feed(data)
+        MessageReader(BOUNDS).feed(data)
 
 
 def test_a_message_without_buffers_is_its_words_and_eight_bytes() -> None:
-    assert packed(Message({"a": 1}))[8:] == json.dumps({"a": 1}).encode()
+    assert packed(WireMessage({"a": 1}))[8:] == json.dumps({"a": 1}).encode()

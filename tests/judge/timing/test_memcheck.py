@@ -77,7 +77,7 @@ def fake(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_is_asked_for_the_file_at_the_timed_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, f'echo "$@" > {tmp_path}/asked; echo "========= ERROR SUMMARY: 0 errors"', monkeypatch)
-    assert memcheck("k.cu", "vector_add", 5) == room.Checked()
+    assert memcheck("k.cu", "vector_add", 5) == room.MemcheckResult()
     assert "--tool memcheck" in (tmp_path / "asked").read_text()
     assert "gridstride.judge.timing.memcheck_runner k.cu vector_add 5" in (tmp_path / "asked").read_text()
 

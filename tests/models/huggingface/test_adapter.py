@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from gridstride.models import lora
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, ExpertsConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import adapter
@@ -200,7 +200,7 @@ def test_a_folder_of_something_else_is_left_as_it_is(saved: Saved, tmp_path: Pat
 
 
 def test_the_attention_of_a_mixture_of_experts_has_adapters_and_its_experts_have_none(tmp_path: Path) -> None:
-    experts = Experts(count=4, per_token=2, hidden=12, normed=False)
+    experts = ExpertsConfig(count=4, per_token=2, hidden=12, normed=False)
     folder = base(tmp_path / "base", family="qwen3_moe", head_norm=True, experts=experts)
     decoder = folders.load(folder)
     targets = lora.targets("all-linear", decoder.config)

@@ -11,7 +11,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridstride.models.config import DecoderConfig, Experts, RotaryScaling, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, RotaryScaling, SlidingWindow
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface.hf_config import from_hf, to_hf
 
@@ -164,11 +164,11 @@ def test_configurations_of_the_hub_are_read(values: dict[str, Any], weights: flo
 
 def test_experts_are_read() -> None:
     mixtral, qwen = from_hf(MIXTRAL).experts, from_hf(QWEN3_MOE).experts
-    assert mixtral == Experts(count=5, per_token=2, hidden=48, normed=True)
-    assert qwen == Experts(count=6, per_token=3, hidden=20, normed=False)
+    assert mixtral == ExpertsConfig(count=5, per_token=2, hidden=48, normed=True)
+    assert qwen == ExpertsConfig(count=6, per_token=3, hidden=20, normed=False)
     assert from_hf(QWEN3_MOE | {"num_experts": None, "num_local_experts": 6}).experts == qwen  # transformers 5
     other = {"num_hidden_layers": 6, "decoder_sparse_step": 2, "mlp_only_layers": [3], "norm_topk_prob": True}
-    assert from_hf(QWEN3_MOE | other).experts == Experts(
+    assert from_hf(QWEN3_MOE | other).experts == ExpertsConfig(
         count=6, per_token=3, hidden=20, normed=True, dense=(0, 2, 3, 4)
     )
 
@@ -346,10 +346,13 @@ def test_a_shape_that_hugging_face_has_no_name_for_is_not_written() -> None:
         ({"kv_heads": 3}, "not a multiple"),
         ({"head_width": 9}, "is odd"),
         ({"dropout": 1.5}, "dropout 1.5"),
-        ({"experts": Experts(count=0, per_token=1, hidden=8, normed=True)}, "experts.count is 0"),
-        ({"experts": Experts(count=2, per_token=3, hidden=8, normed=True)}, "per_token 3 .* is above experts.count 2"),
-        ({"experts": Experts(count=2, per_token=1, hidden=8, normed=True, dense=(2,))}, "experts.dense"),
-        ({"window": Window(size=0)}, "window.size 0"),
+        ({"experts": ExpertsConfig(count=0, per_token=1, hidden=8, normed=True)}, "experts.count is 0"),
+        (
+            {"experts": ExpertsConfig(count=2, per_token=3, hidden=8, normed=True)},
+            "per_token 3 .* is above experts.count 2",
+        ),
+        ({"experts": ExpertsConfig(count=2, per_token=1, hidden=8, normed=True, dense=(2,))}, "experts.dense"),
+        ({"window": SlidingWindow(size=0)}, "window.size 0"),
         ({"query_scalar": 0}, "query_scalar 0"),
         ({"family": "gpt2", "width": 33, "rotary_base": None}, "width 33 is not heads 4 times head_width 8"),
     ],

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from gridstride.programs.calls.images import image_at, sampling_at
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, TextureSampling
 
 
 def test_an_image_is_read_field_by_field() -> None:
@@ -23,7 +23,7 @@ def test_sampling_is_read_field_by_field() -> None:
     raw = ctypes.create_string_buffer(
         struct.pack("<8q7d", 0, 1, 3, 1, 1, 0, 1, 0, 0.25, 0.5, 0.75, 1.0, -0.5, 1.0, 2.0)
     )
-    assert sampling_at(ctypes.addressof(raw)) == Sampling(
+    assert sampling_at(ctypes.addressof(raw)) == TextureSampling(
         ("wrap", "clamp", "border"), "linear", True, "normalized_float", False, (0.25, 0.5, 0.75, 1.0), "point", -0.5,
         (1.0, 2.0),
     )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, compile_command, execute
-from gridstride.programs.toolchain.nvcc import Plan, Step, carry_out, module_name, planned
+from gridstride.programs.toolchain.nvcc import CompilationPlan, Step, carry_out, module_name, planned
 from gridstride.programs.toolchain.wheels import Toolchain, environment
 
 LISTED = """
@@ -60,7 +60,7 @@ def test_steps_that_do_not_wait_for_each_other_are_taken_at_once() -> None:
             both.wait()
         return 0, words[0]
 
-    plan = Plan((Step(("a",), ()), Step(("b",), ()), Step(("c",), (0, 1))), {})
+    plan = CompilationPlan((Step(("a",), ()), Step(("b",), ()), Step(("c",), (0, 1))), {})
     assert carry_out(plan, range(3), run, Path()) == (0, "abc")
 
 
@@ -71,7 +71,9 @@ def test_what_is_said_ends_with_the_first_step_that_fails_as_nvccs_does() -> Non
         ran.append(words[0])
         return int(words[0] in "bc"), f"{words[0]} says\n"
 
-    plan = Plan(tuple(Step((word,), after) for word, after in zip("abcd", ((), (), (), (1,)), strict=True)), {})
+    plan = CompilationPlan(
+        tuple(Step((word,), after) for word, after in zip("abcd", ((), (), (), (1,)), strict=True)), {}
+    )
     assert carry_out(plan, range(4), run, Path()) == (1, "a says\nb says\n")
     assert "d" not in ran
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridstride.serve.answers.formats import FORMATS, Format
+from gridstride.serve.answers.formats import FORMATS, CallFormat
 
 ARGUMENTS = '{"a": 3}'
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -13,4 +13,4 @@ TWO_CALLS = {
     "mistral": '[TOOL_CALLS] [{"name": "f", "arguments": {"a": 3}}, {"name": "g", "arguments": {"a": 3}}]',
     "mistral-args": '[TOOL_CALLS]f[ARGS]{"a": 3}[TOOL_CALLS]g[ARGS]{"a": 3}',
 }
-BY_NAME: dict[str, Format] = {each.name: each for each in FORMATS}
+BY_NAME: dict[str, CallFormat] = {each.name: each for each in FORMATS}

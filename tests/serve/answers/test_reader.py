@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridstride.serve.answers.formats import THOUGHTS
-from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Reader, Said, Thought
+from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Event, Said, Thought
 
 NAMES = sorted(TWO_CALLS)
 
 
-def read(reader: Reader, *pieces: str) -> list[Event]:
+def read(reader: AnswerReader, *pieces: str) -> list[Event]:
     return [*(event for piece in pieces for event in reader.push(piece)), *reader.push("", last=True)]
 
 
@@ -22,12 +22,14 @@ def summary(events: list[Event]) -> tuple[str, str, list[tuple[str, str]]]:
     said = "".join(event.text for event in events if isinstance(event, Said))
     thought = "".join(event.text for event in events if isinstance(event, Thought))
     calls = [event for event in events if isinstance(event, CallBegun)]
-    arguments = ["".join(e.text for e in events if isinstance(e, Arguments) and e.index == c.index) for c in calls]
+    arguments = ["".join(e.text for e in events if isinstance(e, ArgumentsDelta) and e.index == c.index) for c in calls]
     return said, thought, [(call.name, given) for call, given in zip(calls, arguments, strict=True)]
 
 
-def reader(name: str | None, *, thinks: bool = False, begun: bool = False) -> Reader:
-    return Reader(format=None if name is None else BY_NAME[name], thoughts=THOUGHTS[0] if thinks else None, begun=begun)
+def reader(name: str | None, *, thinks: bool = False, begun: bool = False) -> AnswerReader:
+    return AnswerReader(
+        format=None if name is None else BY_NAME[name], thoughts=THOUGHTS[0] if thinks else None, begun=begun
+    )
 
 
 BOTH = [("f", ARGUMENTS), ("g", ARGUMENTS)]
@@ -72,9 +74,9 @@ def test_arguments_come_as_they_are_written() -> None:
     assert found.push('<tool_call>\n{"name": "f", "arg') == []
     begun, first = found.push('uments": {"a": "b}')
     assert isinstance(begun, CallBegun)
-    assert first == Arguments(0, '{"a": "b}')
-    assert found.push('\\"} ') == [Arguments(0, '\\"} ')]
-    assert found.push('"}}\n</tool_call>') == [Arguments(0, '"}')]
+    assert first == ArgumentsDelta(0, '{"a": "b}')
+    assert found.push('\\"} ') == [ArgumentsDelta(0, '\\"} ')]
+    assert found.push('"}}\n</tool_call>') == [ArgumentsDelta(0, '"}')]
     assert found.push("", last=True) == []
     assert found.calls == 1
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.client.conversation import Conversation
+from gridstride.serve.client.conversation import ChatHistory
 
 
-def talk(*texts: str, system: str | None = None) -> Conversation:
-    conversation = Conversation(system)
+def talk(*texts: str, system: str | None = None) -> ChatHistory:
+    conversation = ChatHistory(system)
     for place, text in enumerate(texts):
         (conversation.answered if place % 2 else conversation.say)(text)
     return conversation

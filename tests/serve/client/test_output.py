@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.client.output import RequestOutput, TextDelta
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.messages import Update
 
@@ -34,9 +34,9 @@ class Bytes:
         return self.kept
 
 
-def pushed(text: str, cuts: list[int], stop: list[str], finish: str = "length") -> list[Piece]:
+def pushed(text: str, cuts: list[int], stop: list[str], finish: str = "length") -> list[TextDelta]:
     """The text in updates that end at `cuts`."""
-    output = Output(Bytes(), stop)
+    output = RequestOutput(Bytes(), stop)
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(text)}), len(text)]
     parts = [tuple(map(ord, text[a:b])) for a, b in pairwise(edges)]
     last = len(parts) - 1
@@ -76,33 +76,33 @@ def test_what_could_begin_a_stop_string_waits() -> None:
 
 
 def test_tokens_after_the_stop_string_do_not_count() -> None:
-    output = Output(Bytes(), ["b"])
+    output = RequestOutput(Bytes(), ["b"])
     logprobs = tuple(TokenLogprobs(-float(n), ()) for n in range(3))
     piece = output.push(Update(id="a", tokens=(97, 98, 99), logprobs=logprobs))
     assert (piece.text, piece.tokens, piece.logprobs) == ("a", (97, 98), logprobs[:2])
     assert output.stopped_by == "b"
-    assert output.push(Update(id="a", tokens=(97,), finish="length")) == Piece("")
+    assert output.push(Update(id="a", tokens=(97,), finish="length")) == TextDelta("")
 
 
 def test_the_token_that_ends_the_text_is_not_shown() -> None:
-    assert Output(Bytes()).push(Update(id="a", tokens=(97, END), finish="stop")).text == "a"
-    assert Output(Bytes(), stop_tokens={98}).push(Update(id="a", tokens=(97, 98), finish="stop")).text == "a"
-    assert Output(Bytes(), stop_tokens={98}).push(Update(id="a", tokens=(97, 98), finish="length")).text == "ab"
+    assert RequestOutput(Bytes()).push(Update(id="a", tokens=(97, END), finish="stop")).text == "a"
+    assert RequestOutput(Bytes(), stop_tokens={98}).push(Update(id="a", tokens=(97, 98), finish="stop")).text == "a"
+    assert RequestOutput(Bytes(), stop_tokens={98}).push(Update(id="a", tokens=(97, 98), finish="length")).text == "ab"
 
 
 def test_an_error_is_passed_on_with_the_text_so_far() -> None:
-    output = Output(Bytes(), ["ab"])
+    output = RequestOutput(Bytes(), ["ab"])
     assert output.push(Update(id="a", tokens=(97,))).text == ""
-    assert output.push(Update(id="a", finish="error", error="no")) == Piece("a", finish="error", error="no")
+    assert output.push(Update(id="a", finish="error", error="no")) == TextDelta("a", finish="error", error="no")
 
 
 def test_an_empty_stop_string_is_refused() -> None:
     with pytest.raises(ValueError, match="empty stop string"):
-        Output(Bytes(), ["x", ""])
+        RequestOutput(Bytes(), ["x", ""])
 
 
 def test_a_stop_string_ends_nothing_before_the_least_tokens() -> None:
-    output = Output(Bytes(), ["b"], min_tokens=4)
+    output = RequestOutput(Bytes(), ["b"], min_tokens=4)
     pieces = [output.push(Update(id="a", tokens=tuple(map(ord, part)))) for part in ("ab", "ca", "aba")]
     assert "".join(piece.text for piece in pieces) == "abcaa"
     assert [piece.finish for piece in pieces] == [None, None, "stop"]

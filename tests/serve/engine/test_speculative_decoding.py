@@ -17,7 +17,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface import folder
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.client.output import Output
+from gridstride.serve.client.output import RequestOutput
 from gridstride.serve.engine.batch import Batch, Code, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
@@ -183,7 +183,7 @@ def test_a_text_bound_to_a_grammar_is_the_same(place: Path, schema: str) -> None
 
 def test_a_stop_string_within_accepted_tokens_ends_the_text_there(place: Path) -> None:
     updates, stats = of_folder(place, Speculation(), schema="regex:(abc, ){12}end")
-    output = Output(Tokenizer.load(place), ["c, abc, abcx", "c, end"], stop_tokens=frozenset())
+    output = RequestOutput(Tokenizer.load(place), ["c, abc, abcx", "c, end"], stop_tokens=frozenset())
     assert stats.accepted_tokens > 10
     assert "".join(output.push(update).text for update in updates) == "abc, " * 11 + "ab"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.evaluate.scores import accuracy, perplexity, windows
-from gridstride.serve.evaluate.tasks import Question
+from gridstride.serve.evaluate.tasks import ChoiceQuestion
 
 
 class Letters:
@@ -59,9 +59,9 @@ def test_perplexity_is_that_of_all_tokens_together(window: int, stride: int) -> 
 
 def test_the_likeliest_choice_counts() -> None:
     questions = [
-        Question("ab", ("cd", "dd"), 0),
-        Question("ab ", ("dd", "cd"), 1),
-        Question("ab", ("cd", "dd"), 1),
+        ChoiceQuestion("ab", ("cd", "dd"), 0),
+        ChoiceQuestion("ab ", ("dd", "cd"), 1),
+        ChoiceQuestion("ab", ("cd", "dd"), 1),
     ]
     model = Letters()
     found = accuracy(model, questions, longest=100, note=nothing)
@@ -73,13 +73,13 @@ def test_the_likeliest_choice_counts() -> None:
 
 def test_long_choices_are_not_worse_per_byte() -> None:
     """The right one costs 4 nats and has eight bytes, the other costs 4 and has two: together they are the same."""
-    found = accuracy(Letters(), [Question("a", ("qq", "bcdefghi"), 1)], longest=100, note=nothing)
+    found = accuracy(Letters(), [ChoiceQuestion("a", ("qq", "bcdefghi"), 1)], longest=100, note=nothing)
     assert found.accuracy_per_byte == 1.0
 
 
 def test_a_prompt_that_is_too_long_loses_its_beginning() -> None:
     model = Letters()
-    found = accuracy(model, [Question("x" * 50, ("ab", "ba"), 0)], longest=10, note=nothing)
+    found = accuracy(model, [ChoiceQuestion("x" * 50, ("ab", "ba"), 0)], longest=10, note=nothing)
     assert found.cut == 2
     assert [len(each) for each in model.asked] == [10, 10]
     assert found.accuracy == 1.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gridstride.serve.evaluate.tasks import Question, TaskError, read
+from gridstride.serve.evaluate.tasks import ChoiceQuestion, TaskError, read
 
 
 def rows(path: Path, *lines: Any) -> Path:
@@ -34,7 +34,7 @@ def test_texts(tmp_path: Path) -> None:
     ],
 )
 def test_questions(tmp_path: Path, row: dict[str, Any], answer: int) -> None:
-    assert read(rows(tmp_path, row)) == [Question("q", ("x", "y"), answer)]
+    assert read(rows(tmp_path, row)) == [ChoiceQuestion("q", ("x", "y"), answer)]
 
 
 @pytest.mark.parametrize(

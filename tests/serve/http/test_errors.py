@@ -9,7 +9,7 @@ pytest.importorskip("fastapi")
 from starlette.exceptions import HTTPException
 
 from gridstride.serve.http.errors import ApiError, as_api_error, from_validation, sentence
-from gridstride.serve.process.client import Lost, Refused, Unavailable
+from gridstride.serve.process.client import Lost, RequestRefused, Unavailable
 
 
 class Form(BaseModel):
@@ -30,7 +30,7 @@ def told(values: object) -> ApiError:
         (ApiError("no", status=404, code="x"), 404, "invalid_request_error", "x"),
         (Unavailable("busy", retry_after=2), 503, "server_error", "unavailable"),
         (Lost("the engine ended"), 500, "server_error", "engine_lost"),
-        (Refused("too long", field="prompt"), 400, "invalid_request_error", None),
+        (RequestRefused("too long", field="prompt"), 400, "invalid_request_error", None),
         (HTTPException(405, "no such method"), 405, "invalid_request_error", None),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.commands.options.serve_options import Options, settings_of
+from gridstride.commands.options.serve_options import ServeOptions, settings_of
 from gridstride.commands.terminal import WrongUse
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.requests.generate import CompletionRequest
@@ -15,7 +15,7 @@ from gridstride.serve.http.sampling import sequences
 from gridstride.serve.process.protocol import Ready
 
 READY = Ready(context=128, blocks=64, block_size=8, vocabulary=320, max_running=8, device="cpu")
-OPTIONS = Options(
+OPTIONS = ServeOptions(
     host="", port=0, device=None, dtype="auto", max_running=1, max_queue=1, block_size=None, cache_memory=None,
     quantization=None, api_key=(), api_key_file=None, policy="continuous", adapter=(), served_name=(),
     max_body="1MiB", grace=1, stall_after=1, max_model_len=None, tensor_parallel_size=1, speculate=None,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers
 
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.client.output import Piece
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.http import logprobs
 
@@ -54,6 +54,6 @@ def test_what_is_no_whole_character_is_written_in_bytes(byte_level: Tokenizer) -
 
 
 def test_what_cannot_be_drawn_has_a_number_that_json_knows(byte_level: Tokenizer) -> None:
-    piece = Piece("a", (40,), (TokenLogprobs(float("-inf"), ((40, float("-inf")),)),))
+    piece = TextDelta("a", (40,), (TokenLogprobs(float("-inf"), ((40, float("-inf")),)),))
     (entry,) = logprobs.of_chat(byte_level, piece)["content"]
     assert entry["logprob"] == entry["top_logprobs"][0]["logprob"] == -9999.0

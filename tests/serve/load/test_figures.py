@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.figures import figures, objectives, percentile
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.record import RequestRecord
 
 
-def answered(due: float, chunks: list[float], end: float, tokens: int | None = None) -> Record:
+def answered(due: float, chunks: list[float], end: float, tokens: int | None = None) -> RequestRecord:
     tokens = len(chunks) if tokens is None else tokens
-    return Record(due, due, chunks, end, prompt_tokens=10, output_tokens=tokens, counted=True, finish="length")
+    return RequestRecord(due, due, chunks, end, prompt_tokens=10, output_tokens=tokens, counted=True, finish="length")
 
 
 ONE = answered(0.0, [0.5, 0.6, 0.8], 0.8)
 TWO = answered(1.0, [1.1, 1.2], 2.0)
-LOST = Record(0.5, 0.5, [], 0.7, error="HTTP 503")
+LOST = RequestRecord(0.5, 0.5, [], 0.7, error="HTTP 503")
 
 
 def test_a_user_waits_from_when_the_request_was_due() -> None:
-    late = Record(due=1.0, sent=1.5, chunks=[2.0], end=3.0)
+    late = RequestRecord(due=1.0, sent=1.5, chunks=[2.0], end=3.0)
     assert (late.ttft, late.e2e) == (1.0, 2.0)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.record import RequestRecord
 
 
 def test_a_request_waits_from_when_it_was_due() -> None:
-    record = Record(due=1.0, sent=1.5, chunks=[2.0, 2.5, 4.0], end=4.0, output_tokens=5)
+    record = RequestRecord(due=1.0, sent=1.5, chunks=[2.0, 2.5, 4.0], end=4.0, output_tokens=5)
     assert (record.ttft, record.e2e) == (1.0, 3.0)
     assert record.tpot == pytest.approx(0.5)
     assert record.gaps == [0.5, 1.5]
@@ -16,11 +16,11 @@ def test_a_request_waits_from_when_it_was_due() -> None:
 
 
 def test_one_token_has_no_time_between_tokens() -> None:
-    assert Record(due=0, sent=0, chunks=[1.0], end=1.0, output_tokens=1).tpot is None
+    assert RequestRecord(due=0, sent=0, chunks=[1.0], end=1.0, output_tokens=1).tpot is None
 
 
 def test_without_text_the_first_token_never_came_before_the_end() -> None:
-    record = Record(due=0, sent=0, end=3.0, error="timeout")
+    record = RequestRecord(due=0, sent=0, end=3.0, error="timeout")
     assert record.ttft == 3.0
     assert not record.ok
     assert record.gaps == []

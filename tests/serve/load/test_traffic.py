@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.lengths import lengths
-from gridstride.serve.load.prompts import Cut, CutTokens, library_source, read
+from gridstride.serve.load.prompts import CutTokens, TextExcerpts, library_source, read
 from gridstride.serve.load.traffic import plan
 
 
@@ -84,7 +84,7 @@ def test_arrivals_are_a_poisson_process() -> None:
 @given(length=st.integers(1, 500), seed=st.integers(0, 99))
 def test_cut_prompts_are_as_long_as_asked_for(length: int, seed: int) -> None:
     assert len(CutTokens(range(37)).draw(Random(seed), length)) == length
-    assert len(Cut("import this\n", 3.0).draw(Random(seed), length)) == 3 * length
+    assert len(TextExcerpts("import this\n", 3.0).draw(Random(seed), length)) == 3 * length
 
 
 def test_the_library_has_enough_text() -> None:

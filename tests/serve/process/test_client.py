@@ -10,7 +10,7 @@ import pytest
 
 from gridstride.serve.engine.messages import Abort, Finish, Stats, Submit, Update
 from gridstride.serve.engine.sampling import Sampling
-from gridstride.serve.process.client import Client, Lost, Refused, Stream, Unavailable, Wanted
+from gridstride.serve.process.client import Client, Lost, RequestRefused, SequenceRequest, SequenceStream, Unavailable
 from gridstride.serve.process.protocol import Accepted, Ready, Rejected
 
 READY = Ready(context=64, blocks=8, block_size=8, vocabulary=100, max_running=2, device="none")
@@ -26,11 +26,11 @@ class Seen:
     def connected(self, ready: Ready) -> None: ...
     def stepped(self, stats: Stats) -> None: ...
     def restarted(self) -> None: ...
-    def updated(self, stream: Stream, update: Update, now: float) -> None: ...
-    def accepted(self, stream: Stream) -> None:
+    def updated(self, stream: SequenceStream, update: Update, now: float) -> None: ...
+    def accepted(self, stream: SequenceStream) -> None:
         self.taken += 1
 
-    def ended(self, stream: Stream, finish: Finish, now: float) -> None:
+    def ended(self, stream: SequenceStream, finish: Finish, now: float) -> None:
         self.ends.append((stream.id, finish))
 
 
@@ -42,8 +42,8 @@ class Bench:
         self.client = Client(self.seen, max_queue=1)
         self.client.connect(READY, self.sent.extend)
 
-    def wanted(self, *ids: str) -> list[Wanted]:
-        return [Wanted(id, (1, 2), Sampling()) for id in ids]
+    def wanted(self, *ids: str) -> list[SequenceRequest]:
+        return [SequenceRequest(id, (1, 2), Sampling()) for id in ids]
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -78,7 +78,7 @@ def test_a_refusal_is_the_requests_own() -> None:
         bench = Bench()
         bad, good = bench.client.submit(bench.wanted("bad")), bench.client.submit(bench.wanted("good"))
         bench.client.deliver([Rejected("bad", "no such schema", "schema"), Accepted("good")])
-        with pytest.raises(Refused, match="no such schema") as refused:
+        with pytest.raises(RequestRefused, match="no such schema") as refused:
             await bad.accepted()
         assert refused.value.field == "schema"
         await good.accepted()

@@ -18,8 +18,8 @@ from fake_engine import DIES, FAILS, HANGS
 
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.metrics import Metrics
-from gridstride.serve.process.child import Child
-from gridstride.serve.process.client import Client, Lost, Unavailable, Wanted
+from gridstride.serve.process.child import EngineProcess
+from gridstride.serve.process.client import Client, Lost, SequenceRequest, Unavailable
 from gridstride.serve.process.health import trouble
 from gridstride.serve.process.protocol import Build
 from gridstride.serve.process.supervisor import NoEngine, Supervisor
@@ -33,10 +33,10 @@ class Bench:
         build = Build(factory="fake_engine:build", options=options)
         self.metrics = Metrics("fake")
         self.client = Client(self.metrics, max_queue=100)
-        self.supervisor = Supervisor(build, self.client, self.metrics, first=Child(build))
+        self.supervisor = Supervisor(build, self.client, self.metrics, first=EngineProcess(build))
 
     async def generate(self, *prompt: int, max_tokens: int = 4) -> list[int]:
-        group = self.client.submit([Wanted(os.urandom(4).hex(), prompt, Sampling(max_tokens=max_tokens))])
+        group = self.client.submit([SequenceRequest(os.urandom(4).hex(), prompt, Sampling(max_tokens=max_tokens))])
         tokens: list[int] = []
         while True:
             for _, update in await group.take():

@@ -10,7 +10,7 @@ from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.protocol import Accepted, Rejected
-from gridstride.serve.process.wire import HEADER, MOST, WireError, length, packed, unpacked
+from gridstride.serve.process.wire import HEADER, MOST, FrameError, length, packed, unpacked
 
 ids, counts = st.text(max_size=8), st.integers(0, 1 << 40)
 tokens = st.lists(st.integers(0, 1 << 20), max_size=5).map(tuple)
@@ -45,11 +45,11 @@ def test_what_is_packed_comes_out_again(sent: list[object]) -> None:
 
 
 def test_a_length_that_no_frame_has_is_refused() -> None:
-    with pytest.raises(WireError, match=str(MOST)):
+    with pytest.raises(FrameError, match=str(MOST)):
         length(HEADER.pack(MOST + 1))
 
 
 @pytest.mark.parametrize("body", [b"", b"\x80\x05", b"GET / HTTP/1.1", packed([Abort("a")])])
 def test_bytes_that_are_no_frame_are_refused(body: bytes) -> None:
-    with pytest.raises(WireError):
+    with pytest.raises(FrameError):
         unpacked(body)

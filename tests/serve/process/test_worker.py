@@ -81,7 +81,7 @@ def test_a_request_that_is_given_up_while_it_is_prepared_never_starts() -> None:
 
 
 @pytest.fixture
-def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[worker.Link, socket.socket]]:
+def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[worker.ParentSocket, socket.socket]]:
     """A link and the parent's end; its threads end, where the process would, before the test does."""
 
     def die() -> None:
@@ -89,7 +89,7 @@ def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[worker.Link, socke
 
     monkeypatch.setattr(worker, "_die", die)
     ours, theirs = socket.socketpair()
-    link, before = worker.Link(ours), set(threading.enumerate())
+    link, before = worker.ParentSocket(ours), set(threading.enumerate())
     link.start()
     yield link, theirs
     theirs.close()
@@ -110,7 +110,7 @@ def read(connection: socket.socket, count: int) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_parent_that_reads_late_holds_no_step_up(parent: tuple[worker.Link, socket.socket]) -> None:
+def test_a_parent_that_reads_late_holds_no_step_up(parent: tuple[worker.ParentSocket, socket.socket]) -> None:
     """Far more than fits into the socket; then all of it comes, in order."""
     link, theirs = parent
     sent = [Accepted(f"{i:04}" + "x" * 4000) for i in range(2000)]
@@ -121,7 +121,7 @@ def test_a_parent_that_reads_late_holds_no_step_up(parent: tuple[worker.Link, so
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_what_was_queued_is_with_the_parent_after_a_flush(parent: tuple[worker.Link, socket.socket]) -> None:
+def test_what_was_queued_is_with_the_parent_after_a_flush(parent: tuple[worker.ParentSocket, socket.socket]) -> None:
     link, theirs = parent
     link.send([Accepted("a")])
     link.send([Accepted("b")])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from families import saved
 
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.errors import ModelError
 from gridstride.serve.runner import build
 from gridstride.serve.runner.cuda.fused import unsupported
@@ -42,9 +42,9 @@ def test_the_fused_kernels_refuse_what_they_do_not_know(change: dict[str, Any]) 
 
 def test_the_fused_kernels_refuse_experts_and_windows_that_the_context_passes() -> None:
     fits = replace(CONFIG, head_width=64)
-    experts = replace(fits, experts=Experts(count=4, per_token=2, hidden=16, normed=True))
+    experts = replace(fits, experts=ExpertsConfig(count=4, per_token=2, hidden=16, normed=True))
     assert "not for mixtures of experts" in unsupported(experts, torch.float32)
-    window = replace(fits, window=Window(size=fits.context - 1))
+    window = replace(fits, window=SlidingWindow(size=fits.context - 1))
     assert f"--max-model-len {fits.context - 1} ends the context" in unsupported(window, torch.float32)
     assert unsupported(replace(window, context=fits.context - 1), torch.float32) == ""
     gelu = replace(fits, activation="gelu_tanh_gated")
@@ -55,7 +55,7 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
     fits = replace(CONFIG, head_width=64)
     assert build._fused(fits, torch.float32)
     assert capsys.readouterr().err == ""
-    assert not build._fused(replace(fits, window=Window(size=5)), torch.float32)
+    assert not build._fused(replace(fits, window=SlidingWindow(size=5)), torch.float32)
     said = capsys.readouterr().err
     assert said.startswith("PyTorch's operations run this model, which is slower: sliding_window 5: ")
 
@@ -63,7 +63,8 @@ def test_a_gpu_without_the_fused_kernels_says_why(capsys: pytest.CaptureFixture[
 def test_weights_of_8_bits_draw_nearly_what_all_bits_do(tmp_path: Path) -> None:
     folder = saved(tmp_path)
     full, small = (
-        build.runner(folder, device="cpu", memory=1 << 20, quantization=kind) for kind in (None, "int8")
+        build.runner(folder, build.RunnerOptions(device="cpu", memory=1 << 20, quantization=kind))
+        for kind in (None, "int8")
     )  # fmt: skip
     assert isinstance(full, TorchRunner)
     assert isinstance(small, TorchRunner)
@@ -94,7 +95,9 @@ def test_weights_of_8_bits_that_cannot_be_are_refused(
 ) -> None:
     folder = saved(tmp_path, family)
     with pytest.raises(ModelError, match=re.escape(message)):
-        build.runner(folder, memory=1 << 20, **({"device": "cpu", "quantization": "int8"} | options))
+        build.runner(
+            folder, build.RunnerOptions(memory=1 << 20, **({"device": "cpu", "quantization": "int8"} | options))
+        )
 
 
 def test_memory_for_less_than_a_block_is_refused() -> None:
@@ -103,7 +106,7 @@ def test_memory_for_less_than_a_block_is_refused() -> None:
 
 
 def test_a_runner_of_a_folder(tmp_path: Path) -> None:
-    made = build.runner(saved(tmp_path), device="cpu", memory=1 << 20, block_size=4)
+    made = build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4))
     assert (made.vocabulary, made.context, made.block_size) == (61, 64, 4)
     assert made.blocks == (1 << 20) // (4 * 2 * 2 * 2 * 8 * 4)
 
@@ -111,15 +114,15 @@ def test_a_runner_of_a_folder(tmp_path: Path) -> None:
 def test_a_runner_says_what_computes_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     path = saved(tmp_path)
-    code = build.runner(path, device="cpu", memory=1 << 20).code
+    code = build.runner(path, RunnerOptions(device="cpu", memory=1 << 20)).code
     assert code.name == "llvm"
     assert code.words.startswith("machine code of the model's own for steps of up to 24 new tokens")
-    halves = build.runner(path, device="cpu", memory=1 << 20, dtype=torch.float16).code
+    halves = build.runner(path, RunnerOptions(device="cpu", memory=1 << 20, dtype=torch.float16)).code
     assert (halves.name, halves.native_steps) == ("pytorch", 0)
     assert halves.words.startswith("PyTorch's operators: torch.float16: the code is for ")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert "OMP_NUM_THREADS is 2" in build.runner(path, device="cpu", memory=1 << 20).code.words
+    assert "OMP_NUM_THREADS is 2" in build.runner(path, RunnerOptions(device="cpu", memory=1 << 20)).code.words
 
 
 def test_a_limit_of_addresses_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,12 +154,12 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
 ) -> None:
     monkeypatch.setattr(build, "free", lambda device: 5 << 20)
     with pytest.raises(ModelError, match="a cache of 8 MiB does not fit: 5 MiB are free on cpu"):
-        build.runner(saved(tmp_path), device="cpu", memory=8 << 20)
+        build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=8 << 20))
 
 
 def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path) -> None:
     large, small = saved(tmp_path / "large"), saved(tmp_path / "small", num_hidden_layers=1)
-    made = build.runner(large, device="cpu", memory=1 << 20, block_size=4, draft=small)
+    made = build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4, draft=small))
     assert made.blocks == (1 << 20) // (4 * 3 * 2 * 2 * 8 * 4)  # three layers together
     draft = build.drafting(small, made)
     assert (draft.blocks, draft.block_size, draft.context) == (made.blocks, 4, 64)
@@ -175,14 +178,14 @@ def test_a_draft_that_cannot_guess_for_the_model_is_refused(
 ) -> None:
     large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", **small)
     with pytest.raises(ModelError, match=re.escape(message)):
-        build.runner(large, device="cpu", memory=1 << 20, draft=draft, **options)
+        build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, **options))
 
 
 def test_a_shorter_context_makes_a_draft_with_a_short_one_fit(tmp_path: Path) -> None:
     large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", max_position_embeddings=32)
-    assert build.runner(large, device="cpu", memory=1 << 20, draft=draft, longest=32).context == 32
+    assert build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, longest=32)).context == 32
 
 
 def test_a_draft_on_a_gpu_is_refused_as_untried(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="--draft-model is not tried on cuda yet: --device cpu, or --speculate ngram"):
-        build.runner(saved(tmp_path), device="cuda", draft=tmp_path)
+        build.runner(saved(tmp_path), build.RunnerOptions(device="cuda", draft=tmp_path))

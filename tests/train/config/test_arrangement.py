@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, ExpertsConfig
 from gridstride.train.config.arrangement import Arrangement
 from gridstride.train.errors import TrainError
 
@@ -46,7 +46,7 @@ def test_groups_that_are_not_full_are_refused(world: int) -> None:
 
 def test_layers_that_are_not_split_are_refused() -> None:
     arrangement = Arrangement(world=2, tensor=2)
-    for change in ({"experts": Experts(count=4, per_token=2, hidden=8, normed=True)}, {"norm_around": True}):
+    for change in ({"experts": ExpertsConfig(count=4, per_token=2, hidden=8, normed=True)}, {"norm_around": True}):
         said = refusal(arrangement, replace(MODEL, family="mixtral", **change))
         assert "parallel.tensor = 2 does not know the layers of mixtral: use fsdp alone" in said
 

@@ -12,7 +12,7 @@ from chats import MARKED, TEMPLATE, chat, conversations, preferences, write_base
 
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train.data import conversations as data
-from gridstride.train.data.conversations import Example, Template
+from gridstride.train.data.conversations import Template, TrainingExample
 from gridstride.train.errors import TrainError
 
 
@@ -21,13 +21,13 @@ def template(tmp_path: Path) -> Template:
     return Template(Tokenizer.load(write_base(tmp_path / "base")), TEMPLATE)
 
 
-def said(template: Template, example: Example) -> tuple[str, str]:
+def said(template: Template, example: TrainingExample) -> tuple[str, str]:
     """The whole text, and what of it the model learns to say."""
     decode = template._tokenizer.decode
     return decode(example.tokens.tolist(), special=True), decode(example.tokens[example.answer].tolist(), special=True)
 
 
-def read(template: Template, file: Path, *, length: int = 64, share: float = 0.2) -> data.Rows[Example]:
+def read(template: Template, file: Path, *, length: int = 64, share: float = 0.2) -> data.Rows[TrainingExample]:
     return data.conversations(str(file), template, length=length, share=share)
 
 

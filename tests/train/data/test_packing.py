@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder, packed
 from gridstride.train.data import packing
-from gridstride.train.data.conversations import Example, Pair
+from gridstride.train.data.conversations import PreferencePair, TrainingExample
 from gridstride.train.data.packing import IGNORED
 from gridstride.train.tuning.objectives import AnswerLoss, answer_logprobs
 
 VOCABULARY, LENGTH = 61, 32
 
 
-def example(size: int, *, seed: int = 0) -> Example:
+def example(size: int, *, seed: int = 0) -> TrainingExample:
     draw = np.random.default_rng(seed)
     answer = draw.random(size) < 0.5
     answer[-1] = True
-    return Example(draw.integers(0, VOCABULARY, size, dtype=np.int32), answer)
+    return TrainingExample(draw.integers(0, VOCABULARY, size, dtype=np.int32), answer)
 
 
 def decoder(family: str = "llama") -> Decoder:
@@ -111,7 +111,10 @@ def test_the_loss_is_that_of_the_answers_alone() -> None:
 
 def test_answers_of_pairs_are_scored_whatever_stands_behind_them() -> None:
     model = decoder()
-    pairs = [Pair(example(6, seed=1), example(20, seed=2)), Pair(example(11, seed=3), example(3, seed=4))]
+    pairs = [
+        PreferencePair(example(6, seed=1), example(20, seed=2)),
+        PreferencePair(example(11, seed=3), example(3, seed=4)),
+    ]
     tokens, targets = packing.paired(pairs, LENGTH)
     assert tokens.shape == (2, 2, LENGTH)
     with torch.no_grad():

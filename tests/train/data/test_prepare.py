@@ -8,7 +8,7 @@ import pytest
 from small import write_text
 
 from gridstride.train.data import prepare, tokenizer
-from gridstride.train.data.prepare import Prepared
+from gridstride.train.data.prepare import TokenisedText
 from gridstride.train.errors import TrainError
 from gridstride.train.report import baselines
 
@@ -18,11 +18,11 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRIDSTRIDE_CACHE", str(tmp_path / "cache"))
 
 
-def prepared(source: Path) -> Prepared:
+def prepared(source: Path) -> TokenisedText:
     return prepare.prepare(str(source), vocabulary=300, validation_share=0.1)
 
 
-def texts(found: Prepared, part: str) -> list[bytes]:
+def texts(found: TokenisedText, part: str) -> list[bytes]:
     """Documents of a part, by what its tokens stand for."""
     tokens = getattr(found, part)()
     table = tokenizer.token_bytes(found.tokenizer())

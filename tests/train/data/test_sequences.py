@@ -8,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.train.data.sequences import Sampler, windows_in_order
+from gridstride.train.data.sequences import WindowSampler, windows_in_order
 
 
-def sampler(*, length: int = 1000, rank: int = 0, world: int = 1, batch: int = 12, seed: int = 3) -> Sampler:
+def sampler(*, length: int = 1000, rank: int = 0, world: int = 1, batch: int = 12, seed: int = 3) -> WindowSampler:
     tokens = np.arange(length, dtype=np.uint16)
-    return Sampler(tokens=tokens, sequence=16, batch=batch, seed=seed, rank=rank, world=world)
+    return WindowSampler(tokens=tokens, sequence=16, batch=batch, seed=seed, rank=rank, world=world)
 
 
 @given(step=st.integers(0, 10_000), world=st.sampled_from([1, 2, 3, 4, 6, 12]), seed=st.integers(0, 2**32))

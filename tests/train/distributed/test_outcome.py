@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.train.distributed import outcome
-from gridstride.train.distributed.outcome import Outcome, attempt, is_rank, read, told
+from gridstride.train.distributed.outcome import RankOutcome, attempt, is_rank, read, told
 from gridstride.train.errors import TrainError
 
 
@@ -68,7 +68,7 @@ def test_outcomes_are_read_in_the_order_of_time(tmp_path: Path) -> None:
         row = {"rank": number, "kind": "done", "at": at}
         (tmp_path / f"rank-{number}.json").write_text(json.dumps(row))
     assert [found.rank for found in read(tmp_path)] == [1, 2, 0]
-    assert read(tmp_path)[0] == Outcome(rank=1, kind="done", at=1.0)
+    assert read(tmp_path)[0] == RankOutcome(rank=1, kind="done", at=1.0)
 
 
 def test_without_a_launcher_a_refusal_is_said_by_rank_0_alone(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from gridstride.models.config import DecoderConfig, Experts
+from gridstride.models.config import DecoderConfig, ExpertsConfig
 from gridstride.models.decoder import Decoder
 from gridstride.train.config import run_config
 from gridstride.train.optim import optimiser
@@ -40,7 +40,7 @@ def test_only_matrices_of_layers_decay_and_all_weights_learn(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["muon", "adamw"])
 def test_experts_decay_and_are_adams(kind: str) -> None:
-    shape = replace(decoder().config, experts=Experts(count=3, per_token=1, hidden=4, normed=True))
+    shape = replace(decoder().config, experts=ExpertsConfig(count=3, per_token=1, hidden=4, normed=True))
     model = Decoder(shape)
     built = optimiser.build(model, replace(SETTINGS, kind=kind), FP32)
     experts = {id(p) for p in model.parameters() if p.ndim == 3}

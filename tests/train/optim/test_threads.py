@@ -10,7 +10,7 @@ import torch
 from small import Show, trainer
 
 from gridstride.train import trainer as training
-from gridstride.train.loop import Loop
+from gridstride.train.loop import TrainingLoop
 from gridstride.train.optim import speed
 from gridstride.train.optim.threads import fastest
 
@@ -100,13 +100,15 @@ def test_it_is_looked_at_again_with_each_checkpoint(tmp_path: Path, measured: li
         return step()
 
     made.step = noted  # type: ignore[method-assign]
-    Loop(made, Show()).run()
+    TrainingLoop(made, Show()).run()
     assert used == [1] * 5 + [3] * 5 + [2] * 2
 
 
 def test_a_run_that_goes_on_has_the_threads_of_its_checkpoint(tmp_path: Path, measured: list[int]) -> None:
     measured += [1, 3, 2]
-    Loop(trainer(tmp_path), Show(), stopped=iter([False] * 6 + [True] * 9).__next__).run()  # step 7 is saved, with 3
+    TrainingLoop(
+        trainer(tmp_path), Show(), stopped=iter([False] * 6 + [True] * 9).__next__
+    ).run()  # step 7 is saved, with 3
     torch.set_num_threads(4)
     measured[:] = [1]
     trainer(tmp_path, resume=True)

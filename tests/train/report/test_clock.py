@@ -6,7 +6,7 @@ import pytest
 
 from gridstride.train.report import clock as module
 from gridstride.train.report.clock import Clock
-from gridstride.train.report.progress import Progress
+from gridstride.train.report.progress import TrainingProgress
 
 
 class Time:
@@ -25,7 +25,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return passing
 
 
-def steps(clock: Clock, progress: Progress, time: Time, count: int, seconds: float) -> None:
+def steps(clock: Clock, progress: TrainingProgress, time: Time, count: int, seconds: float) -> None:
     for _ in range(count):
         time.at += seconds
         progress.step += 1
@@ -33,7 +33,7 @@ def steps(clock: Clock, progress: Progress, time: Time, count: int, seconds: flo
 
 
 def test_the_first_steps_do_not_count_for_the_speed(time: Time) -> None:
-    progress = Progress()
+    progress = TrainingProgress()
     clock = Clock(progress)
     steps(clock, progress, time, 5, 10.0)
     assert clock.steps_per_second == 0
@@ -43,7 +43,7 @@ def test_the_first_steps_do_not_count_for_the_speed(time: Time) -> None:
 
 
 def test_validations_count_for_the_overall_speed_alone(time: Time) -> None:
-    progress = Progress()
+    progress = TrainingProgress()
     clock = Clock(progress)
     steps(clock, progress, time, 5, 1.0)
     steps(clock, progress, time, 2, 1.0)
@@ -54,7 +54,7 @@ def test_validations_count_for_the_overall_speed_alone(time: Time) -> None:
 
 
 def test_a_run_that_goes_on_adds_to_its_time(time: Time) -> None:
-    progress = Progress()
+    progress = TrainingProgress()
     progress.step, progress.seconds = 100, 50.0
     clock = Clock(progress)
     assert clock.overall == pytest.approx(2)

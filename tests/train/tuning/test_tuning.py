@@ -13,7 +13,7 @@ from chats import CONTEXT, SMALL, TEMPLATE, chat, config, conversations, trainer
 from small import Show
 from torch.distributed.checkpoint import FileSystemReader
 
-from gridstride.models.config import Experts, Window
+from gridstride.models.config import ExpertsConfig, SlidingWindow
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.experts import balance_loss, router_logits
@@ -23,7 +23,7 @@ from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train import run as runs
 from gridstride.train.checkpoint.folder import RunFolder, opened
 from gridstride.train.errors import TrainError, TrainFailed
-from gridstride.train.loop import Ended, Loop
+from gridstride.train.loop import RunEnd, TrainingLoop
 from gridstride.train.optim import speed
 from gridstride.train.trainer import Trainer
 from gridstride.train.tuning import tuning
@@ -37,8 +37,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "peak", lambda *_: (1e12, "a machine"))
 
 
-def run(made: Trainer, show: Show | None = None, *, stop_at: int = 10**9) -> Ended:
-    return Loop(made, show or Show(), stopped=lambda: made.progress.step >= stop_at).run()
+def run(made: Trainer, show: Show | None = None, *, stop_at: int = 10**9) -> RunEnd:
+    return TrainingLoop(made, show or Show(), stopped=lambda: made.progress.step >= stop_at).run()
 
 
 def logits(decoder: Decoder) -> torch.Tensor:
@@ -54,7 +54,7 @@ def whole(folder: Path, *changes: str) -> dict[str, Any]:
     """A run as the command makes it: its record."""
     chosen = config(folder, *changes)
     places = (f"tune.base={folder}/base", f"data.source={chosen.data.source}", f"run.folder={folder}/runs")
-    return runs.train(runs.Wanted(changes=(*SMALL, *places, *changes)), Show(), say=lambda _: None)
+    return runs.train(runs.RunRequest(changes=(*SMALL, *places, *changes)), Show(), say=lambda _: None)
 
 
 def test_an_adapter_is_learned_and_loads_with_the_same_logits(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_merged_folder_that_cannot_be_written_is_said_and_made_later(
             whole(tmp_path, "tune.merged=true", "run.steps=5")
     assert (tmp_path / "runs" / "tuned" / "adapter").exists()
     where = ("run.name=tuned", f"run.folder={tmp_path}/runs")
-    record = runs.train(runs.Wanted(changes=where, resume=True), Show(), say=lambda _: None)
+    record = runs.train(runs.RunRequest(changes=where, resume=True), Show(), say=lambda _: None)
     assert models.load(record["merged"]).config.layers == 2
 
 
@@ -251,12 +251,12 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, changes: tuple[str, .
         tuning.task(config(tmp_path, *changes), lambda _: None)
 
 
-EXPERTS = Experts(count=4, per_token=2, hidden=24, normed=True)
+EXPERTS = ExpertsConfig(count=4, per_token=2, hidden=24, normed=True)
 
 
 GEMMA = {
     "norm_around": True, "unit_offset": True, "scaled_embedding": True, "activation": "gelu_tanh_gated", "tied": True,
-    "query_scalar": 8, "attention_cap": 50.0, "logit_cap": 30.0, "window": Window(size=16, full=(1,)),
+    "query_scalar": 8, "attention_cap": 50.0, "logit_cap": 30.0, "window": SlidingWindow(size=16, full=(1,)),
 }  # fmt: skip
 TUNED: dict[str, dict[str, Any]] = {"qwen3_moe": {"head_norm": True, "experts": EXPERTS}, "gemma2": GEMMA}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, TextureSampling
 from gridstride.virtual.machine.memory.images import VirtualImage
 
 SOURCE = """
@@ -63,7 +63,7 @@ def test_an_object_whose_texels_were_freed(gpu: gs.VirtualGPU, module: gs.Module
     gpu.sanitize = sanitize
     address = gpu.allocate(64)
     image = VirtualImage(gpu, ImageLayout("float32", 1, 4, 4), address)
-    handle = image.texture(Sampling())
+    handle = image.texture(TextureSampling())
     gpu.free(address)
     assert "the memory of the texture object" in str(fault(module, "read", handle, np.zeros(32, np.float32)))
     image.destroy_texture(handle)  # which may come later

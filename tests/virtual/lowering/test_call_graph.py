@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.call_graph import calls_indirectly, calls_itself, reachable
 from gridstride.virtual.ptx import parse
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 
 TEXT = """.version 8.5
 .target sm_90
@@ -28,7 +28,7 @@ TEXT = """.version 8.5
 """
 
 
-def module() -> Module:
+def module() -> PtxModule:
     return parse(TEXT)
 
 

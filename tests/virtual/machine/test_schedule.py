@@ -10,10 +10,9 @@ import pytest
 import gridstride as gs
 from gridstride.virtual.machine.schedule import (
     IN_TURN,
-    ONE_AT_A_TIME,
     REVERSED,
+    AffinePermutation,
     Schedule,
-    Turns,
     last_started,
     seeded,
     turns,
@@ -70,6 +69,7 @@ extern "C" __global__ void until(long long cycles, int *out) {
     out[0] = 1;
 }
 """
+ONE_AT_A_TIME = Schedule(resident=1)
 ORDERS = (IN_TURN, REVERSED, seeded(1), seeded(2), ONE_AT_A_TIME)
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
 
@@ -202,7 +202,7 @@ def test_turns_are_a_permutation_that_fits_64_bits(order: str, count: int) -> No
     assert made.step * (count - 1) + made.first < 1 << 64
     if count < 100:
         assert sorted((made.step * i + made.first) % count for i in range(count)) == list(range(count))
-    assert (made == Turns(back=order == "reversed")) is (order != "seeded" or made == Turns())
+    assert (made == AffinePermutation(back=order == "reversed")) is (order != "seeded" or made == AffinePermutation())
 
 
 def test_words_that_are_no_order_are_refused() -> None:

@@ -17,9 +17,9 @@ from gridstride.virtual.ptx.module import (
     Instruction,
     Label,
     LabelRef,
-    Module,
     Negated,
     Operand,
+    PtxModule,
     Register,
     Sink,
     Special,
@@ -90,7 +90,7 @@ def signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) & 1 else value
 
 
-def run(module: Module, name: str, grid: Dim3, block: Dim3, parameters: Sequence[int], memory: Memory) -> None:
+def run(module: PtxModule, name: str, grid: Dim3, block: Dim3, parameters: Sequence[int], memory: Memory) -> None:
     """Executes a kernel on `memory`; parameters are integers."""
     Interpreter(module, module.functions[name], grid, block, parameters, memory).run()
 
@@ -99,7 +99,7 @@ class Interpreter:
     """A kernel turned into one Python function per instruction, and the launch that runs them."""
 
     def __init__(
-        self, module: Module, function: Function, grid: Dim3, block: Dim3, parameters: Sequence[int], memory: Memory
+        self, module: PtxModule, function: Function, grid: Dim3, block: Dim3, parameters: Sequence[int], memory: Memory
     ) -> None:
         self.function, self.grid, self.block, self.memory = function, grid, block, memory
         self.parameters = {v.name: p for v, p in zip(function.params, parameters, strict=True)}

@@ -10,7 +10,7 @@ import pytest
 import gridstride as gs
 from gridstride.virtual.observe import model
 from gridstride.virtual.observe.registers import Registers
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 
 STRIDED = """// <b>not bold</b>
 extern "C" __global__ void strided(const float* x, float* y) {
@@ -21,13 +21,13 @@ extern "C" __global__ void strided(const float* x, float* y) {
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run() -> ObservedRun:
     x, y = np.ones(32 * 64, np.float32), np.zeros(64, np.float32)
     with gs.use("virtual"):
         return gs.cuda(STRIDED)["strided"].observe(1, 64)(x, y)
 
 
-def test_the_text_has_totals_and_a_row_for_each_line(run: Run) -> None:
+def test_the_text_has_totals_and_a_row_for_each_line(run: ObservedRun) -> None:
     title, totals, prediction, occupancy, _, header, *rows = str(run).splitlines()
     assert title == "strided on virtual h200: grid 1, block 64"
     # 2 warps: 32 sectors each to load, 4 each to store.
@@ -51,13 +51,13 @@ def test_the_text_has_totals_and_a_row_for_each_line(run: Run) -> None:
     assert row.split()[-4:] == ["%", "72", "18.0", "4.5×"]
 
 
-def test_the_html_escapes_the_source(run: Run) -> None:
+def test_the_html_escapes_the_source(run: ObservedRun) -> None:
     page = run._repr_html_()
     assert "&lt;i&gt;one sector for each lane&lt;/i&gt;" in page
     assert "<i>" not in page
 
 
-def test_the_html_shades_the_busiest_line_most(run: Run) -> None:
+def test_the_html_shades_the_busiest_line_most(run: ObservedRun) -> None:
     shades = {
         int(line): float(shade)
         for line, shade in re.findall(r">(\d+)</td><td [^>]*rgba\([\d,]+,([\d.]+)\)", run._repr_html_())

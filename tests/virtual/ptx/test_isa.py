@@ -17,7 +17,7 @@ from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.kernel import lower_kernel
 from gridstride.virtual.lowering.observed.counting import Counting
 from gridstride.virtual.ptx import PtxError, isa, parse
-from gridstride.virtual.ptx.isa import COLUMNS, ISA, Class, Meaning, Result, collected
+from gridstride.virtual.ptx.isa import COLUMNS, ISA, Class, Meaning, Uniformity, collected
 
 HEAD = " | ".join(COLUMNS)
 ROW = "frobnicate | other | forms | bulk:sm_90 sm_80 | red | varying:local | decided | meets polls | cluster"
@@ -32,7 +32,7 @@ def test_a_row_says_all_there_is_to_say_of_an_opcode() -> None:
     (found,) = collected([table(ROW, FORM)]).values()
     assert (found.name, found.kind, found.operands, found.forms) == ("frobnicate", Class.OTHER, None, ("b32 : T= T",))
     assert found.targets == ((frozenset({"bulk"}), "sm_90"), (frozenset(), "sm_80"))
-    assert (found.writes, found.result, found.varies_with) == ({"red"}, Result.UNIFORM, {"local"})
+    assert (found.writes, found.result, found.varies_with) == ({"red"}, Uniformity.UNIFORM, {"local"})
     assert (found.meaning, found.meets, found.polls, found.holds) == (Meaning.DECIDED, True, True, False)
     assert (found.cluster, found.added) == ("cluster", False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gridstride.commands.terminal import WrongUse, print_stderr
 
 if TYPE_CHECKING:
-    from gridstride.course.learner.progress import Progress
+    from gridstride.course.learner.progress import LearnerProgress
     from gridstride.course.lesson import Day
 
 
@@ -27,12 +27,15 @@ def course_errors() -> Iterator[None]:
 
 
 @contextmanager
-def opened() -> Iterator[Progress]:
+def opened() -> Iterator[LearnerProgress]:
     """The learner's progress."""
-    from gridstride.course.learner.progress import Progress
+    from gridstride.course.learner.progress import LearnerProgress
     from gridstride.course.learner.workspace import progress_file
 
-    with course_errors(), Progress(progress_file(), say=lambda text: print_stderr(f"warning: {text}")) as progress:
+    with (
+        course_errors(),
+        LearnerProgress(progress_file(), say=lambda text: print_stderr(f"warning: {text}")) as progress,
+    ):
         yield progress
 
 
@@ -51,7 +54,7 @@ def days_there() -> list[Day]:
 ALL_PASSED = "Every day there is has been passed"
 
 
-def all_passed(progress: Progress) -> bool:
+def all_passed(progress: LearnerProgress) -> bool:
     """Whether the lab of every day there is has been passed. Days are read up to the first that has not: reading all
     takes longer than judging many a lab.
     """
@@ -67,7 +70,7 @@ def all_passed(progress: Progress) -> bool:
     return True
 
 
-def chosen_day(word: str | None, progress: Progress) -> Day:
+def chosen_day(word: str | None, progress: LearnerProgress) -> Day:
     """The day that is named; without a name the first that is not passed, or the last one where all are."""
     from gridstride.course.content import day, day_number
     from gridstride.course.learner.standing import next_day

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.course.course_target import opened
 from gridstride.commands.target import import_the_judge, problems_said
-from gridstride.commands.terminal import Progress as Steps
+from gridstride.commands.terminal import ProgressDisplay as Steps
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gridstride.course.portfolio.entries import Entry, Record
+    from gridstride.course.portfolio.entries import PassedLab, PortfolioRecord
     from gridstride.judge.report.kernel_page import Pictured
 
 
@@ -63,7 +63,7 @@ def _writing(folder: Path) -> Iterator[None]:
         raise WrongUse(f"{folder} cannot be written: {error.strerror}; --out names another folder") from error
 
 
-def _drawn(entry: Entry, steps: Steps) -> Sequence[Pictured]:
+def _drawn(entry: PassedLab, steps: Steps) -> Sequence[Pictured]:
     """The pictures of a lab, for which its kernel is run again; without them where it cannot be."""
     from gridstride.course.portfolio.access_pictures import access_pictures
 
@@ -77,7 +77,7 @@ def _drawn(entry: Entry, steps: Steps) -> Sequence[Pictured]:
         return ()
 
 
-def _say_what_is_missing(record: Record) -> None:
+def _say_what_is_missing(record: PortfolioRecord) -> None:
     for entry in record.entries:
         if entry.run.source is None:
             number = entry.day.number
@@ -87,7 +87,7 @@ def _say_what_is_missing(record: Record) -> None:
             )
 
 
-def _show(record: Record, index: Path, *, as_json: bool) -> None:
+def _show(record: PortfolioRecord, index: Path, *, as_json: bool) -> None:
     if as_json:
         passed = [{"day": entry.day.number, "title": entry.day.title, "file": str(index.parent / entry.page),
                    "source": entry.run.source is not None} for entry in record.entries]  # fmt: skip

@@ -13,11 +13,11 @@ from gridstride.commands.terminal import WrongUse, emit, stdout
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gridstride.course.learner.progress import Progress
+    from gridstride.course.learner.progress import LearnerProgress
     from gridstride.course.learner.quiz import Marked
-    from gridstride.course.lesson import Day, Question
+    from gridstride.course.lesson import Day, QuizQuestion
 
-Asked = list[tuple["Day", "Question"]]
+Asked = list[tuple["Day", "QuizQuestion"]]
 
 
 def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: bool) -> bool:
@@ -45,14 +45,14 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
         return _ask(_open_first(questions, progress), progress, own=None if repeat else day)
 
 
-def _open_first(questions: Asked, progress: Progress) -> Asked:
+def _open_first(questions: Asked, progress: LearnerProgress) -> Asked:
     """A quiz that was left goes on where it was left: what nobody has answered, then what was answered wrong."""
     last = {(answer.day, answer.question): answer.right for answer in progress.answers()}
     order = {None: 0, False: 1, True: 2}
     return sorted(questions, key=lambda item: order[last.get((item[0].number, item[1].id))])
 
 
-def _due(progress: Progress) -> Asked:
+def _due(progress: LearnerProgress) -> Asked:
     """The questions that are due."""
     from gridstride.course.learner.quiz import returning
     from gridstride.course.learner.standing import answers_by_question
@@ -60,7 +60,7 @@ def _due(progress: Progress) -> Asked:
     return returning(days_there(), answers_by_question(progress), datetime.now(UTC), but=0)
 
 
-def _given(questions: Asked, answers: Sequence[str], progress: Progress) -> list[Marked]:
+def _given(questions: Asked, answers: Sequence[str], progress: LearnerProgress) -> list[Marked]:
     """The answers of the command line, each as ID=ANSWER; all are read before any is measured, and all before any is
     recorded.
     """
@@ -98,14 +98,14 @@ def _show_all(marked: Sequence[Marked], *, as_json: bool) -> None:
     console.print(f"{right} of {len(marked)} right")
 
 
-def _ask(questions: Asked, progress: Progress, *, own: Day | None) -> bool:
+def _ask(questions: Asked, progress: LearnerProgress, *, own: Day | None) -> bool:
     """One question after the other; where the answers end (Ctrl-D), what was answered stays recorded."""
-    from gridstride.course.figures.figures import Bench
+    from gridstride.course.figures.figures import WorkedKernels
     from gridstride.course.learner.quiz import AnswerError, mark
     from gridstride.course.lesson import LETTERS
 
     console = stdout()
-    benches: dict[int, Bench] = {}
+    benches: dict[int, WorkedKernels] = {}
     right = done = 0
     for number, (day, question) in enumerate(questions, start=1):
         back = "" if day is own else f" (day {day.number}, again)"
@@ -120,7 +120,7 @@ def _ask(questions: Asked, progress: Progress, *, own: Day | None) -> bool:
                 console.print(f"\n{right} of {done} right; the rest waits")
                 return False
             try:
-                marked = mark(day, question, answer, benches.setdefault(day.number, Bench(day)))
+                marked = mark(day, question, answer, benches.setdefault(day.number, WorkedKernels(day)))
             except AnswerError as error:
                 console.print(str(error))
         progress.record_answer(day.number, question.id, marked.given, right=marked.right)

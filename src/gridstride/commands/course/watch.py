@@ -22,7 +22,7 @@ from gridstride.commands.terminal import (
 if TYPE_CHECKING:
     from gridstride.course.labs.lab_judge import Judge
     from gridstride.course.labs.lab_verdict import LabVerdict
-    from gridstride.course.learner.progress import Progress
+    from gridstride.course.learner.progress import LearnerProgress
     from gridstride.course.lesson import Day
 
 _LOOK = 0.1  # seconds between two looks at the file
@@ -64,7 +64,7 @@ def run(word: str | None, *, as_json: bool) -> bool:
     return False
 
 
-def _say_what_the_quiz_has_left(day: Day, progress: Progress) -> None:
+def _say_what_the_quiz_has_left(day: Day, progress: LearnerProgress) -> None:
     """Questions of the day that nobody has answered, or last answered wrong: a pass is not the whole day."""
     from gridstride.course.learner.standing import standing
 
@@ -118,7 +118,7 @@ def _say_what_is_built_once() -> None:
         print_stderr("the compilers build their C++ library first, this once: about a minute of processor time")
 
 
-def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:
+def _judged(judge: Judge, file: Path, progress: LearnerProgress) -> LabVerdict:
     try:
         with kernels_print_on_stderr():
             verdict = judge(file)
@@ -128,7 +128,7 @@ def _judged(judge: Judge, file: Path, progress: Progress) -> LabVerdict:
     return verdict
 
 
-def _record(verdict: LabVerdict, progress: Progress) -> None:
+def _record(verdict: LabVerdict, progress: LearnerProgress) -> None:
     """Keep the verdict; one that cannot be kept is shown all the same."""
     from gridstride.course.course_errors import ProgressError
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gridstride.commands.options.shared_options import Json, call
+from gridstride.commands.options.shared_options import ChipName, DeviceName, Json, call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +108,8 @@ def run(
         bool, typer.Option("--compare", help="Compare with ONNX Runtime; exit 1 if it differs.")
     ] = False,
     no_fusion: Annotated[bool, typer.Option("--no-fusion", help="Run the nodes as they stand in the file.")] = False,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="virtual|physical", help="Where to run; the GPU where there is one."),
-    ] = None,
-    chip: Annotated[
-        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-    ] = None,
+    device: DeviceName = None,
+    chip: ChipName = None,
     as_json: Json = False,
 ) -> int:
     """Run a model by our own graph engine, on our kernels.

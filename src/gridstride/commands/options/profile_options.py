@@ -14,7 +14,7 @@ from gridstride.commands.options.shared_options import Cuda11, Json, call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class RecordingOptions:
     """What is recorded of a PyTorch program, and where it is kept; times in seconds."""
 
     trace: str | None
@@ -75,5 +75,5 @@ def profile(
     Python: every microsecond belongs to one of them; then what to change, and what that would win at most. A CUDA
     program is run on the virtual GPU: the timeline of its streams, copies and kernels, modelled for a chip.
     """
-    recording = Recording(trace=trace, report=report, after=after, seconds=seconds, module=module)
+    recording = RecordingOptions(trace=trace, report=report, after=after, seconds=seconds, module=module)
     return call("profile", words, recording, SimulatedGPU(chip, gpus, memory, cuda11), as_json=as_json)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gridstride.commands.options.shared_options import Cuda11, Json, call
+from gridstride.commands.options.shared_options import ChipName, Cuda11, DeviceName, Json, call
 
 _ARGUMENTS = "gridstride.arguments"
 
@@ -33,9 +33,6 @@ Relocatable = Annotated[
     bool, typer.Option("--rdc", help="Relocatable device code; done by itself where files need it.")
 ]
 Flags = Annotated[list[str] | None, typer.Option("--nvcc", metavar="FLAG", help="Hand a flag to nvcc; repeatable.")]
-Chip = Annotated[
-    str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-]
 
 
 def _compilers(
@@ -97,7 +94,7 @@ def run(
     flag: Flags = None,
     cuda11: Cuda11 = False,
     device: Annotated[str | None, typer.Option("--device", metavar="virtual", help="Where to run.")] = None,
-    chip: Chip = None,
+    chip: ChipName = None,
     sanitize: Annotated[
         bool, typer.Option("--sanitize", help="Look for races, uninitialised reads, leaks: exit 1 where there are any.")
     ] = False,
@@ -153,7 +150,7 @@ def build(
     rdc: Relocatable = False,
     flag: Flags = None,
     cuda11: Cuda11 = False,
-    chip: Chip = None,
+    chip: ChipName = None,
     as_json: Json = False,
 ) -> int:
     """Compile a whole CUDA program, or its kernels, to a file.
@@ -186,13 +183,8 @@ def draw(
     frames: Annotated[
         int | None, typer.Option("--frames", metavar="N", help="Of an animation, 2 to 1,000; 60 by default.")
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="virtual|physical", help="Where to compute; the GPU where there is one."),
-    ] = None,
-    chip: Annotated[
-        str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
-    ] = None,
+    device: DeviceName = None,
+    chip: ChipName = None,
     as_json: Json = False,
 ) -> int:
     """Draw a picture that kernels compute.

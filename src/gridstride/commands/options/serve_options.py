@@ -29,7 +29,7 @@ _NAME = "model"  # the folder that `gridstride train` leaves below that of its r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ServeOptions:
     """The command's words, as they were given."""
 
     host: str
@@ -59,7 +59,7 @@ class Options:
     stall_after: float
 
 
-def check(options: Options) -> None:
+def check(options: ServeOptions) -> None:
     """WrongUse for the first thing that cannot be."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -86,7 +86,7 @@ def check(options: Options) -> None:
         raise WrongUse("--served-name needs a name")
 
 
-def build_of(folder: Path, options: Options) -> Build:
+def build_of(folder: Path, options: ServeOptions) -> Build:
     """How the engine's process makes its engine."""
     from gridstride.serve.process.protocol import Build
 
@@ -111,7 +111,7 @@ def build_of(folder: Path, options: Options) -> Build:
     )
 
 
-def settings_of(folder: Path, options: Options) -> Settings:
+def settings_of(folder: Path, options: ServeOptions) -> Settings:
     """The HTTP side; WrongUse for a model folder that wants to be sampled as nothing can be."""
     from gridstride.models.errors import ModelError
     from gridstride.models.huggingface import generation
@@ -146,7 +146,7 @@ def settings_of(folder: Path, options: Options) -> Settings:
     )
 
 
-def adapters(options: Options) -> dict[str, Path]:
+def adapters(options: ServeOptions) -> dict[str, Path]:
     """Folders by name; what they hold is read by the engine."""
     paths: dict[str, Path] = {}
     for word in options.adapter:
@@ -161,7 +161,7 @@ def adapters(options: Options) -> dict[str, Path]:
     return paths
 
 
-def speculation(options: Options) -> Speculation | None:
+def speculation(options: ServeOptions) -> Speculation | None:
     """None where nothing is to be guessed."""
     from gridstride.serve.engine.speculation import TOKENS, Speculation
 
@@ -176,7 +176,7 @@ def name_of(folder: Path) -> str:
     return folder.parent.name if folder.name == _NAME and folder.parent.name else folder.name
 
 
-def keys(options: Options) -> frozenset[str]:
+def keys(options: ServeOptions) -> frozenset[str]:
     """From the command line and from a file with one in each line."""
     accepted = list(options.api_key)
     if options.api_key_file is not None:
@@ -206,7 +206,7 @@ def _keys_in(file: str) -> list[str]:
     return keys
 
 
-def _check_speculation(options: Options) -> None:
+def _check_speculation(options: ServeOptions) -> None:
     from gridstride.serve.engine.speculation import METHODS, MOST_TOKENS
 
     if options.speculate is not None:

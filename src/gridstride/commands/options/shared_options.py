@@ -16,6 +16,12 @@ _LEAVE_FOLDERS = ("check", "explain", "course.portfolio", "profile", "course.wat
 """They have processes with folders of their own."""
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, and nothing else there.")]
+ChipName = Annotated[
+    str | None, typer.Option("--chip", metavar="CHIP", help="Which GPU the virtual one is; see `gridstride chips`.")
+]
+DeviceName = Annotated[
+    str | None, typer.Option("--device", metavar="virtual|physical", help="Where to run; the GPU where there is one.")
+]
 Cuda11 = Annotated[
     bool, typer.Option("--cuda11", help="Of .cu files: what later CUDA dropped, texture references among it.")
 ]

@@ -6,12 +6,12 @@ import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.stack.model import Wishes, key_in, mistakes_told, needs, shown
+from gridstride.commands.stack.model import SamplingOptions, key_in, mistakes_told, needs, shown
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
     from gridstride.commands.stack.chat_backends import Talker
-    from gridstride.serve.client.conversation import Conversation
+    from gridstride.serve.client.conversation import ChatHistory
 
 _HELP = """/reset        begin anew
 /system TEXT  who the model is to be; alone: nobody
@@ -24,7 +24,7 @@ def run(
     quantization: str | None, api_key_file: str | None, **wishes: Any,
 ) -> bool:  # fmt: skip
     """Talk until Ctrl-D; False when the server cannot be reached."""
-    wished = Wishes(**wishes)
+    wished = SamplingOptions(**wishes)
     wished.check()
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise WrongUse("a chat needs a terminal; in a pipe: gridstride generate --prompt -")
@@ -47,11 +47,11 @@ def run(
 
 
 def _talk(talker: Talker, system: str | None) -> None:
-    from gridstride.serve.client.conversation import Conversation
+    from gridstride.serve.client.conversation import ChatHistory
 
     with suppress(ImportError):
         import readline  # noqa: F401  (gives `input` a history and keys to edit with)
-    conversation = Conversation(system)
+    conversation = ChatHistory(system)
     print(f"{talker.name} answers. /help says what else there is, Ctrl-D ends.")
     while (line := _line()) is not None:
         if line.startswith("/"):
@@ -72,7 +72,7 @@ def _line() -> str | None:
         return None
 
 
-def _reply(talker: Talker, conversation: Conversation, line: str) -> None:
+def _reply(talker: Talker, conversation: ChatHistory, line: str) -> None:
     from gridstride.commands.stack.chat_backends import CannotAnswer
 
     conversation.say(line)
@@ -93,7 +93,7 @@ def _reply(talker: Talker, conversation: Conversation, line: str) -> None:
         conversation.unsay()
 
 
-def _command(conversation: Conversation, line: str) -> None:
+def _command(conversation: ChatHistory, line: str) -> None:
     word, _, rest = line.partition(" ")
     rest = rest.strip()
     if word == "/reset" and not rest:
@@ -110,7 +110,7 @@ def _command(conversation: Conversation, line: str) -> None:
         print(f"error: {line} is no command\n{_HELP}")
 
 
-def _saved(conversation: Conversation, file: str) -> str:
+def _saved(conversation: ChatHistory, file: str) -> str:
     try:
         conversation.save(file)
     except FileExistsError:

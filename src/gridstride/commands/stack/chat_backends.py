@@ -6,10 +6,10 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridstride.commands.stack.model import Wishes, loaded, sampling
+from gridstride.commands.stack.model import SamplingOptions, loaded, sampling
 
 if TYPE_CHECKING:
-    from gridstride.serve.client.conversation import Conversation, Message
+    from gridstride.serve.client.conversation import ChatHistory, Message
     from gridstride.serve.client.remote import Remote
     from gridstride.serve.local import Local
 
@@ -23,12 +23,14 @@ class CannotAnswer(Exception):
 class Talker(Protocol):
     name: str
 
-    def answer(self, conversation: Conversation) -> Generator[str]:
+    def answer(self, conversation: ChatHistory) -> Generator[str]:
         """Text as it comes; the oldest messages are forgotten, with a note, where the context is full."""
         ...
 
 
-def local(model: str | None, wishes: Wishes, *, device: str | None, dtype: str, quantization: str | None) -> Talker:
+def local(
+    model: str | None, wishes: SamplingOptions, *, device: str | None, dtype: str, quantization: str | None
+) -> Talker:
     """A model folder's; ModelError where it has no chat template."""
     from gridstride.models.huggingface.find import find
     from gridstride.models.text import chat
@@ -38,7 +40,7 @@ def local(model: str | None, wishes: Wishes, *, device: str | None, dtype: str, 
     return _Here(folder, loaded(folder, device=device, dtype=dtype, quantization=quantization), wishes)
 
 
-def remote(url: str, model: str | None, wishes: Wishes, *, key: str | None) -> Talker:
+def remote(url: str, model: str | None, wishes: SamplingOptions, *, key: str | None) -> Talker:
     """A server's; RemoteError where it cannot be reached."""
     from gridstride.serve.client.remote import Remote
 
@@ -50,11 +52,11 @@ def _note(forgotten: int) -> str:
 
 
 class _Here:
-    def __init__(self, folder: Path, model: Local, wishes: Wishes) -> None:
+    def __init__(self, folder: Path, model: Local, wishes: SamplingOptions) -> None:
         self.name = f"{folder} on {model.ready.device}"
         self._folder, self._model, self._wishes = folder, model, wishes
 
-    def answer(self, conversation: Conversation) -> Generator[str]:
+    def answer(self, conversation: ChatHistory) -> Generator[str]:
         from gridstride.models.errors import ModelError
 
         try:
@@ -69,7 +71,7 @@ class _Here:
             if piece.finish == "length":
                 print(f"\n(cut after {most} tokens: --max-tokens allows more)", end="")
 
-    def _fitting(self, conversation: Conversation) -> list[int]:
+    def _fitting(self, conversation: ChatHistory) -> list[int]:
         longest = self._model.ready.longest
         kept = min(self._kept(), max(1, longest // _PART))
         forgotten = conversation.trim(lambda messages: len(self._tokens(messages)) + kept <= longest)
@@ -91,7 +93,7 @@ class _Here:
 
 
 class _There:
-    def __init__(self, server: Remote, wishes: Wishes) -> None:
+    def __init__(self, server: Remote, wishes: SamplingOptions) -> None:
         self.name = server.model
         self._server = server
         self._wishes: dict[str, Any] = wishes.given()
@@ -99,7 +101,7 @@ class _There:
             if (value := getattr(wishes, name)) is not None:
                 self._wishes[name] = value
 
-    def answer(self, conversation: Conversation) -> Generator[str]:
+    def answer(self, conversation: ChatHistory) -> Generator[str]:
         from gridstride.serve.client.remote import RemoteError, TooLong
 
         before = len(conversation.turns)
@@ -114,7 +116,7 @@ class _There:
         except RemoteError as error:
             raise CannotAnswer(str(error)) from error
 
-    def _texts(self, conversation: Conversation, forgotten: int) -> Generator[str]:
+    def _texts(self, conversation: ChatHistory, forgotten: int) -> Generator[str]:
         note = _note(forgotten)
         for text in self._server.answer(conversation.messages(), self._wishes):
             print(note, end="")

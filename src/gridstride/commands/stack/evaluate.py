@@ -72,9 +72,9 @@ def _evaluated(local: Local, task: Task, file: str, window: int, stride: int) ->
 
 def _figures(local: Local, task: Task, window: int, stride: int, note: _Progress) -> Perplexity | Accuracy:
     from gridstride.serve.evaluate.scores import accuracy, perplexity
-    from gridstride.serve.evaluate.tasks import Question
+    from gridstride.serve.evaluate.tasks import ChoiceQuestion
 
-    questions = [item for item in task if isinstance(item, Question)]
+    questions = [item for item in task if isinstance(item, ChoiceQuestion)]
     if questions:
         longest = min(local.ready.context, local.ready.blocks * local.ready.block_size)
         return accuracy(local, questions, longest=longest, note=note)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.stack.model import Wishes, loaded, mistakes_told, sampling, shown
+from gridstride.commands.stack.model import SamplingOptions, loaded, mistakes_told, sampling, shown
 from gridstride.commands.terminal import WrongUse, emit
 
 if TYPE_CHECKING:
     from gridstride.commands.options.stack_options import ModelChoice, TextOptions
-    from gridstride.serve.client.output import Piece
+    from gridstride.serve.client.output import TextDelta
     from gridstride.serve.engine.sampling import Sampling
     from gridstride.serve.local import Local
 
@@ -27,7 +27,7 @@ _PROMPT_BYTES = 64 << 20
 def run(chosen: ModelChoice, texts: TextOptions, *, as_json: bool, **wishes: Any) -> bool:
     """Generate, show it as it comes where one text is wanted; False when the model could not go on."""
     n, stop, echo = texts.n, texts.stop, texts.echo
-    wished = Wishes(**wishes)
+    wished = SamplingOptions(**wishes)
     wished.check()
     if not 1 <= n <= _MOST:
         raise WrongUse(f"--n {n} must be from 1 to {_MOST}")
@@ -67,7 +67,7 @@ class _Made:
     ended: float = 0.0
     error: str | None = None
 
-    def take(self, number: int, piece: Piece) -> None:
+    def take(self, number: int, piece: TextDelta) -> None:
         text = self.texts[number]
         self.first = self.first or time.perf_counter()
         text.pieces.append(piece.text)
@@ -150,7 +150,7 @@ def _tokens(local: Local, text: str) -> list[int]:
     return tokens
 
 
-def _samplings(folder: Path, local: Local, tokens: Sequence[int], wishes: Wishes, n: int) -> list[Sampling]:
+def _samplings(folder: Path, local: Local, tokens: Sequence[int], wishes: SamplingOptions, n: int) -> list[Sampling]:
     room = local.ready.longest - len(tokens)
     first = sampling(folder, wishes, max_tokens=wishes.max_tokens or min(_MAX_TOKENS, room))
     return [replace(first, seed=first.seed + number * _STRIDE) for number in range(n)]

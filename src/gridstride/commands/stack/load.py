@@ -20,7 +20,7 @@ _CONCURRENCY = 16  # where neither a rate nor a number at a time is asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class LoadOptions:
     """The command's words, as they were given."""
 
     compare: bool
@@ -45,7 +45,7 @@ class Options:
 
 def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
     """Run the load and show its figures; whether every request was answered or turned away in good order."""
-    options = Options(**words)
+    options = LoadOptions(**words)
     needs("httpx", extra="serve")
     from gridstride.serve.load.errors import LoadError, ServerGone
 
@@ -82,7 +82,7 @@ def _one(url: str | None, load: Load) -> dict[str, Any]:
         return asyncio.run(run_load(url, load, on_end=progress))
 
 
-def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
+def _compare(model: str | None, load: Load, options: LoadOptions) -> dict[str, Any]:
     from gridstride.models.errors import ModelError
     from gridstride.models.huggingface.find import find
     from gridstride.serve.load import compare
@@ -103,7 +103,7 @@ def _compare(model: str | None, load: Load, options: Options) -> dict[str, Any]:
     return {"model": str(folder), "policies": records, "ratios": compare.ratios(records)}
 
 
-def _load(options: Options) -> Load:
+def _load(options: LoadOptions) -> Load:
     from gridstride.serve.load.figures import objectives
     from gridstride.serve.load.lengths import lengths
     from gridstride.serve.load.load_run import Load

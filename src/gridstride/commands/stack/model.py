@@ -19,7 +19,7 @@ _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _CONTROLS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
-class Wishes:
+class SamplingOptions:
     """How tokens are drawn, by the names of `Sampling`; None: as the model's folder says, else plainly."""
 
     def __init__(self, **options: float | None) -> None:
@@ -46,7 +46,7 @@ class Wishes:
         return {name: value for name, value in options if value is not None and name not in ("max_tokens", "seed")}
 
 
-def sampling(folder: Path, wishes: Wishes, *, max_tokens: int) -> Sampling:
+def sampling(folder: Path, wishes: SamplingOptions, *, max_tokens: int) -> Sampling:
     """The wishes, then the folder's own, then plain ones; a fresh seed where none is wished."""
     from gridstride.models.huggingface import generation
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.options.serve_options import Options, build_of, check, settings_of
+from gridstride.commands.options.serve_options import ServeOptions, build_of, check, settings_of
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(model: str | None, *, as_json: bool, **words: Any) -> bool:
     """Serve; True when the server has ended in good order, False when no engine could be made."""
-    options = Options(**words)
+    options = ServeOptions(**words)
     check(options)
     folder = _folder(model)
     settings = settings_of(folder, options)
@@ -29,16 +29,16 @@ def run(model: str | None, *, as_json: bool, **words: Any) -> bool:
         return _serve(folder, listener, options, settings, as_json=as_json)
 
 
-def _serve(folder: Path, listener: socket.socket, options: Options, settings: Settings, *, as_json: bool) -> bool:
+def _serve(folder: Path, listener: socket.socket, options: ServeOptions, settings: Settings, *, as_json: bool) -> bool:
     from gridstride.models.errors import ModelError
     from gridstride.models.openmp import let_waiting_threads_sleep
-    from gridstride.serve.process.child import Child
+    from gridstride.serve.process.child import EngineProcess
     from gridstride.serve.process.supervisor import NoEngine
 
     started = time.monotonic()
     build = build_of(folder, options)
     let_waiting_threads_sleep()
-    child = Child(build)  # it loads PyTorch and the model while this process imports what it needs itself
+    child = EngineProcess(build)  # it loads PyTorch and the model while this process imports what it needs itself
     try:
         from gridstride.models.text.tokenizer import Tokenizer
         from gridstride.serve.http import lifecycle
@@ -106,7 +106,7 @@ def _folder(model: str | None) -> Path:
         raise WrongUse(str(error)) from error
 
 
-def _check_templates(folder: Path, options: Options, settings: Settings) -> None:
+def _check_templates(folder: Path, options: ServeOptions, settings: Settings) -> None:
     """WrongUse for a given one that is broken; of the folder's own it is said, as completions need none."""
     from gridstride.models.text.chat import fault, template
 
@@ -118,7 +118,7 @@ def _check_templates(folder: Path, options: Options, settings: Settings) -> None
               file=sys.stderr)  # fmt: skip
 
 
-def _listener(options: Options, settings: Settings) -> socket.socket:
+def _listener(options: ServeOptions, settings: Settings) -> socket.socket:
     from gridstride.serve.http.connections.listen import CannotListen, listening, public
 
     try:

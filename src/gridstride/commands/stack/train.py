@@ -15,7 +15,7 @@ from gridstride.commands.terminal import WrongUse, emit, interrupts_held, stdout
 if TYPE_CHECKING:
     from gridstride.commands.options.stack_options import TrainOptions
     from gridstride.commands.text.train_display import Display
-    from gridstride.train.run import Wanted
+    from gridstride.train.run import RunRequest
 
 
 def run(what: str | None, options: TrainOptions, *, as_json: bool) -> bool:
@@ -35,9 +35,9 @@ def run(what: str | None, options: TrainOptions, *, as_json: bool) -> bool:
         if options.write_config is not None:
             return _write_config(options.write_config, config, changes, as_json=as_json)
         _needs_torch()
-        from gridstride.train.run import Wanted
+        from gridstride.train.run import RunRequest
 
-        request = Wanted(config=config, changes=changes, resume=options.resume, overwrite=options.overwrite)
+        request = RunRequest(config=config, changes=changes, resume=options.resume, overwrite=options.overwrite)
         return _begun(request, processes, as_json=as_json)
     except TrainError as error:
         raise WrongUse(str(error)) from error
@@ -98,7 +98,7 @@ def _write_config(target: str, config: str | None, changes: Sequence[str], *, as
     return True
 
 
-def _begun(request: Wanted, processes: int | None, *, as_json: bool) -> bool:
+def _begun(request: RunRequest, processes: int | None, *, as_json: bool) -> bool:
     """As one process, as one of several (a rank), or as the one that starts them."""
     from gridstride.commands.stack import train_processes
 
@@ -112,7 +112,7 @@ def _begun(request: Wanted, processes: int | None, *, as_json: bool) -> bool:
     return True
 
 
-def _train(request: Wanted, *, as_json: bool) -> None:
+def _train(request: RunRequest, *, as_json: bool) -> None:
     from gridstride.commands.text.train_display import Display, Silent
     from gridstride.train import run as training
     from gridstride.train.distributed import collectives

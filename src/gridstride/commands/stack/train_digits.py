@@ -13,10 +13,10 @@ ENOUGH = 0.97  # of the test digits right; less, and something is broken
 
 def run(*, as_json: bool) -> bool:
     """Train, evaluate, show; false where fewer digits are right than must be."""
-    from gridstride.train.digits.fit import Settings
+    from gridstride.train.digits.fit import FitSettings
     from gridstride.train.digits.run import train
 
-    record = train(Path("runs") / "digits", Settings(), say=lambda text: print(text, file=sys.stderr, flush=True))
+    record = train(Path("runs") / "digits", FitSettings(), say=lambda text: print(text, file=sys.stderr, flush=True))
     if as_json:
         emit(record)
     else:

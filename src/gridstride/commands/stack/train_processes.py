@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from gridstride.train.distributed.outcome import is_rank, told
 from gridstride.train.errors import TrainFailed
-from gridstride.train.run import Wanted, configuration, shape
+from gridstride.train.run import RunRequest, configuration, shape
 
 __all__ = ["is_rank", "rank", "start"]
 
 
 @contextmanager
-def rank(request: Wanted) -> Iterator[None]:
+def rank(request: RunRequest) -> Iterator[None]:
     """Around a rank's work: it joins the others, and how it ends is said for all of them."""
     with told(failures=(TrainFailed,)):
         import torch
@@ -26,7 +26,7 @@ def rank(request: Wanted) -> Iterator[None]:
             yield
 
 
-def start(request: Wanted, count: int, *, as_json: bool) -> None:
+def start(request: RunRequest, count: int, *, as_json: bool) -> None:
     """Run `count` ranks of the same command until they end; TrainError before that where they make no sense."""
     from gridstride.train.distributed import processes
     from gridstride.train.trainer import arranged, check
@@ -38,7 +38,7 @@ def start(request: Wanted, count: int, *, as_json: bool) -> None:
     processes.launch(words, count, say=lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _words(request: Wanted) -> list[str]:
+def _words(request: RunRequest) -> list[str]:
     words = ["--config", request.config] if request.config else []
     for change in request.changes:
         words += ["--set", change]

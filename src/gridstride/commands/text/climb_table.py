@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from gridstride.commands.text.findings import finding_line
-from gridstride.judge.gains import Unit, closing, gains, per_request, per_unit, unit_of
+from gridstride.judge.gains import WorkUnit, closing, gains, per_request, per_unit, unit_of
 from gridstride.judge.problem import Problem, Sizes
 from gridstride.judge.timing.limits import Rates, floor_ms
 from gridstride.virtual.observe.figures import aligned, percent, short, times
@@ -85,7 +85,7 @@ def _timed(problem: Problem, chip: DeviceProperties, results: Sequence[RungResul
     return header, cells
 
 
-def _counted(unit: Unit, results: Sequence[RungResult]) -> tuple[list[str], list[Cell]]:
+def _counted(unit: WorkUnit, results: Sequence[RungResult]) -> tuple[list[str], list[Cell]]:
     """Columns for what the virtual GPU counted."""
     header = ["rung", "verdict", "error", "sectors", "per req.", "wavefr.", "conflicts", "instr./op"]
     cells: list[Cell] = [

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gridstride.judge.explain.advice import Advice
-    from gridstride.judge.explain.explanation import Explanation, Profile
-    from gridstride.judge.explain.lines import Line
+    from gridstride.judge.explain.explanation import KernelExplanation, KernelProfile
+    from gridstride.judge.explain.lines import LineProfile
     from gridstride.judge.explain.nsight import Measured
 
 _BUSIEST = 16
@@ -33,7 +33,7 @@ _HEADER = (
 )
 
 
-def show(console: Console, explanation: Explanation, device: str) -> None:
+def show(console: Console, explanation: KernelExplanation, device: str) -> None:
     """The whole of it."""
     _verdict(console, explanation, device)
     for line in warning_lines(explanation.result):
@@ -50,7 +50,7 @@ def show(console: Console, explanation: Explanation, device: str) -> None:
             console.print(line)
 
 
-def _verdict(console: Console, explanation: Explanation, device: str) -> None:
+def _verdict(console: Console, explanation: KernelExplanation, device: str) -> None:
     result, problem = explanation.result, explanation.folder.problem.name
     if result.verdict == "pass":
         console.print(f"pass: {result.rung} computes {problem} on {device}: {result.cases} cases", style="green")
@@ -64,7 +64,7 @@ def _verdict(console: Console, explanation: Explanation, device: str) -> None:
         console.print("\nWhat follows is of a kernel that is wrong: mend that first.", style="bold")
 
 
-def profile_text(profile: Profile) -> list[str]:
+def profile_text(profile: KernelProfile) -> list[str]:
     """Limiter first, then shares, rooflines, occupancy, lines, advice."""
     if not profile.complete:
         return ["the run was stopped: these counts are of what ran until then, and no time follows from them", "",
@@ -75,7 +75,7 @@ def profile_text(profile: Profile) -> list[str]:
     ]  # fmt: skip
 
 
-def measured_text(measured: Measured, profile: Profile) -> list[str]:
+def measured_text(measured: Measured, profile: KernelProfile) -> list[str]:
     """Nsight Compute's figures beside the virtual GPU's, each called what it is."""
     if measured.problem:
         return [f"{measured.problem}."]
@@ -93,7 +93,7 @@ def measured_text(measured: Measured, profile: Profile) -> list[str]:
     ]
 
 
-def _measured_lines(measured: Measured, profile: Profile) -> list[str]:
+def _measured_lines(measured: Measured, profile: KernelProfile) -> list[str]:
     """What ncu says of each source line: samples at the timed size, counts at the observed one."""
     code = {line.number: line.code.strip() for line in profile.lines}
     busiest = sorted(measured.lines, key=lambda number: -measured.lines[number].get("sample_share", 0.0))[:_BUSIEST]
@@ -122,7 +122,7 @@ def _cut(code: str) -> str:
     return code if len(code) <= _WIDEST else f"{code[: _WIDEST - 1]}…"
 
 
-def _limiter(profile: Profile) -> list[str]:
+def _limiter(profile: KernelProfile) -> list[str]:
     predicted = profile.predicted
     sampled = profile.run.counters.sampled
     counted = "" if profile.run.counters.exact else f"; {sampled[0]} of {sampled[1]} blocks counted"
@@ -132,7 +132,7 @@ def _limiter(profile: Profile) -> list[str]:
     return [f"limited by {predicted.limiter}: {time} at the timed size (counted on the virtual GPU{counted})"]
 
 
-def _shares(profile: Profile) -> list[str]:
+def _shares(profile: KernelProfile) -> list[str]:
     of = "measured" if profile.measured else "predicted"
     rows = [
         (resource.name, percent(resource.share), f"{resource.ms:.3g} ms")
@@ -142,7 +142,7 @@ def _shares(profile: Profile) -> list[str]:
     return [*aligned(("resource", "of speed of light", "needs alone"), rows), f"shares of the {of} time"]
 
 
-def _roofline(profile: Profile) -> list[str]:
+def _roofline(profile: KernelProfile) -> list[str]:
     r = profile.rooflines
     if not r.flops:
         return ["no floating-point arithmetic: the memories alone bound it", ""]
@@ -160,7 +160,7 @@ def _roofline(profile: Profile) -> list[str]:
     return [head, *aligned(("memory", "bytes", "FLOP/byte", "allows", "reached"), rows), ""]
 
 
-def _lines(profile: Profile) -> list[str]:
+def _lines(profile: KernelProfile) -> list[str]:
     busiest = sorted(profile.lines, key=lambda line: -line.share)[:_BUSIEST]
     shown = sorted(busiest, key=lambda line: line.number)
     if not shown:
@@ -170,7 +170,7 @@ def _lines(profile: Profile) -> list[str]:
     return [*aligned(_HEADER, [_cells(line) for line in shown], left=(1, 3)), *more]
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: LineProfile) -> tuple[str, ...]:
     c = line.counters
     code = _cut(line.code.strip())
     sectors = f"{c.sectors_per_request:.1f}" if c.global_requests else ""
@@ -183,7 +183,7 @@ def _cells(line: Line) -> tuple[str, ...]:
             conflicts)  # fmt: skip
 
 
-def _advice(profile: Profile) -> list[str]:
+def _advice(profile: KernelProfile) -> list[str]:
     if not profile.advice:
         message = "nothing to try that the model promises anything of"
         return [f"{message}: {percent(profile.resources[0].share)} of what {profile.resources[0].name} can do"

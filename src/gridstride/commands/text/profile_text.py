@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from gridstride.profile.findings.finding import sentence
-from gridstride.profile.summary import Profile, worth_showing
+from gridstride.profile.summary import ProgramProfile, worth_showing
 from gridstride.profile.view import milliseconds, short_path
 from gridstride.virtual.observe.figures import aligned, percent
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gridstride.profile.findings import ProfileFinding
-    from gridstride.profile.operators import Row
+    from gridstride.profile.operators import OperatorRow
 
 _WIDTH = 116
 _BAR = 30  # characters of a whole
 
 
-def show(console: Console, profile: Profile) -> None:
+def show(console: Console, profile: ProgramProfile) -> None:
     """The whole of it."""
     console.print(f"{profile.ran.name} on {profile.device}: {profile.window()}", style="bold")
     if profile.cut:
@@ -39,7 +39,7 @@ def show(console: Console, profile: Profile) -> None:
     _steps(console, profile)
 
 
-def _account(profile: Profile) -> list[str]:
+def _account(profile: ProgramProfile) -> list[str]:
     account, steps = profile.view.account, profile.view.steps.count
     rows = []
     for category in account.parts:
@@ -61,7 +61,7 @@ def _finding(console: Console, number: int, finding: ProfileFinding) -> None:
     console.print(f"   At most {percent(finding.gain)} of the time would be gone.")
 
 
-def _operators(profile: Profile) -> list[str]:
+def _operators(profile: ProgramProfile) -> list[str]:
     view = profile.view
     what = "time of its kernels" if view.trace.on_gpu else "own time"
     rows = [_cells(profile, row) for row in worth_showing(profile)]
@@ -70,13 +70,13 @@ def _operators(profile: Profile) -> list[str]:
     return [*aligned(header, rows, left=(0, 1, 7, 8)), source]
 
 
-def _no_limits(profile: Profile) -> str:
+def _no_limits(profile: ProgramProfile) -> str:
     if profile.view.trace.on_gpu:
         return f"limits: none are known of {profile.device} (known chips: `gridstride chips`)"
     return "limits: none, as the trace was not recorded by `gridstride profile`, which measures its CPU"
 
 
-def _cells(profile: Profile, row: Row) -> tuple[str, ...]:
+def _cells(profile: ProgramProfile, row: OperatorRow) -> tuple[str, ...]:
     limit = row.share_of_limit
     near = "" if limit is None else "100 % +" if limit > 1 else percent(limit)
     return (_cut(row.operator, 44), _cut(row.shapes, 36), f"{row.calls:,}", milliseconds(row.time),
@@ -88,7 +88,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _steps(console: Console, profile: Profile) -> None:
+def _steps(console: Console, profile: ProgramProfile) -> None:
     """A word on a step that took much longer than the others."""
     lengths = profile.view.steps.durations
     typical = lengths[profile.view.steps.typical] if lengths else 0

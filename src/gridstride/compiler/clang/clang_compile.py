@@ -7,7 +7,7 @@ from gridstride.compiler.clang.clang_run import Run, run_clang, run_program
 from gridstride.compiler.clang.cluster_dims import NAME
 from gridstride.compiler.clang.cuda_folder import BARE, REPLACEMENTS, cuda_folder, libdevice_identity
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 from gridstride.compiler.headers import fingerprint
 from gridstride.compiler.host_headers import host_header_stubs
 from gridstride.compiler.includes import dependencies
@@ -20,7 +20,7 @@ def clang_identity() -> str:
     return f"clang {find_clang().identity} {libdevice_identity()} {fingerprint(REPLACEMENTS)} {fingerprint(BARE)}"
 
 
-def compile_with_clang(request: CompileRequest, run: Run = run_program) -> Outcome:
+def compile_with_clang(request: CompileRequest, run: Run = run_program) -> CompilerOutcome:
     """PTX of the source, or what clang says against it; `run` starts clang."""
     clang, cuda = find_clang(), cuda_folder()
     files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}

@@ -26,7 +26,7 @@ from gridstride.compiler.clang.clang_ptx import (
 from gridstride.compiler.clang.cluster_dims import READ, cluster_dims, with_cluster_dims
 from gridstride.compiler.clang.cuda_folder import REPLACEMENTS, CudaFolder
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 from gridstride.compiler.diagnostics import CompileError, Diagnostic
 from gridstride.compiler.headers import find_headers
 from gridstride.compiler.names import NAME_MAP, explain_names
@@ -57,7 +57,7 @@ _BARE = ("-nocudainc", "-nocudalib", "--cuda-feature=+ptx80", "-include", "grids
 def run_clang(
     clang: Clang, cuda: CudaFolder, request: CompileRequest, stubs: Mapping[str, str], types: Sequence[str] = (),
     *, clusters: bool = False, run: Run,
-) -> Outcome:  # fmt: skip
+) -> CompilerOutcome:  # fmt: skip
     """PTX or errors. `stubs` are headers that only host code needs, used where there is none; `types` are kernels whose
     parameter types are asked for; with `clusters`, some may have `__cluster_dims__`; `run` starts clang.
 
@@ -75,7 +75,7 @@ def run_clang(
         status, log = run([*command, str(ptx)], file.parent)
         diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", "") if cuda.path else log)
         if status or not ptx.is_file() or any(each.severity == "error" for each in diagnostics):
-            return Outcome(_why_it_failed(clang, request, diagnostics, log))
+            return CompilerOutcome(_why_it_failed(clang, request, diagnostics, log))
         text = ptx.read_text(errors="replace")
         if clusters:
             ir = folder / "kernel.ll"
@@ -182,7 +182,7 @@ def _why_it_failed(
 
 def _outcome(
     request: CompileRequest, ptx: str, diagnostics: tuple[Diagnostic, ...], types: Sequence[str], folder: Path
-) -> Outcome:
+) -> CompilerOutcome:
     if (function := missing_math(ptx)) is not None:
         wheels = " ".join(("nvidia-nvvm", *find_headers().missing))
         said = f"{function} is a function of libdevice, which is not installed: pip install {wheels}"
@@ -196,4 +196,4 @@ def _outcome(
         return path if any(Path(path).is_relative_to(each) for each in request.include_paths) else None
 
     names, known = lowered_names(ptx, request.names), lowered_types(ptx, types)
-    return Outcome(diagnostics, with_user_places(without_added(ptx), written), names, known)
+    return CompilerOutcome(diagnostics, with_user_places(without_added(ptx), written), names, known)

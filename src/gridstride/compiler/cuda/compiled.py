@@ -9,7 +9,7 @@ from gridstride.compiler.diagnostics import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CompilerOutcome:
     """What one run of a compiler gave; without PTX where it failed."""
 
     diagnostics: tuple[Diagnostic, ...]

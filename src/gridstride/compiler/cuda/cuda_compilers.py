@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from gridstride.compiler.bindings import NoCompiler
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 
 VARIABLE = "GRIDSTRIDE_COMPILER"
 """Names the compiler where a program does not, as with every command."""
@@ -23,7 +23,7 @@ class CudaCompiler:
 
     name: str
     identity: Callable[[], str]
-    compile: Callable[[CompileRequest], Outcome]
+    compile: Callable[[CompileRequest], CompilerOutcome]
 
 
 def _nvrtc() -> CudaCompiler:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 from gridstride.compiler.headers import find_headers
 from gridstride.compiler.host_code import DevicePart, explain_host_use, has_no_side, macros_of
 from gridstride.compiler.host_headers import host_header_stubs
@@ -17,7 +17,9 @@ from gridstride.compiler.nvrtc.nvrtc_run import line_directive, run_nvrtc
 _ROUNDS = 12  # of taking host code out: what is behind a syntax error is seen in the next one
 
 
-def compile_device_part(request: CompileRequest, outcome: Outcome, files: Mapping[Path, bytes]) -> Outcome:
+def compile_device_part(
+    request: CompileRequest, outcome: CompilerOutcome, files: Mapping[Path, bytes]
+) -> CompilerOutcome:
     """Compile without the host code that NVRTC names, until it names no more; its last word where that is an error."""
     texts = {request.filename: request.source} | {
         str(path): content.decode(errors="replace") for path, content in files.items()

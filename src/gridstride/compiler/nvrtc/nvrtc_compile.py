@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridstride.compiler.bindings import call, load
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 from gridstride.compiler.headers import distribution_version, find_headers
 from gridstride.compiler.host_code import is_about_host_code
 from gridstride.compiler.host_headers import host_header_stubs
@@ -19,7 +19,7 @@ def nvrtc_identity() -> str:
     return distribution_version("nvidia-cuda-nvrtc") or str(call(load().nvrtcVersion()))
 
 
-def compile_with_nvrtc(request: CompileRequest) -> Outcome:
+def compile_with_nvrtc(request: CompileRequest) -> CompilerOutcome:
     """PTX of the source, or of its device part where NVRTC does not take the rest."""
     files = dependencies(Text(request.source), request.include_paths) if request.include_paths else {}
     stubs = host_header_stubs(request.source, request.include_paths, files or {})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gridstride.compiler.bindings import call, load, open_program, supported_archs, text_of
 from gridstride.compiler.cuda.compile_request import CompileRequest
-from gridstride.compiler.cuda.compiled import Outcome
+from gridstride.compiler.cuda.compiled import CompilerOutcome
 from gridstride.compiler.diagnostics import Diagnostic, parse_log
 from gridstride.compiler.headers import find_headers
 from gridstride.compiler.names import explain_names
@@ -24,7 +24,9 @@ _COUNTS_ERRORS = (13, 5)  # NVRTC that has --fmax-errors (13.0 refuses it); else
 _FIRST = {"": 0, "a": 90, "f": 100}  # the first architecture with each variant
 
 
-def run_nvrtc(request: CompileRequest, source: str, headers: Mapping[str, str], prelude: str = _PRELUDE) -> Outcome:
+def run_nvrtc(
+    request: CompileRequest, source: str, headers: Mapping[str, str], prelude: str = _PRELUDE
+) -> CompilerOutcome:
     """Compile once more where what was added to the source does not go with it."""
     types = {name: f"&{_TYPES_OF}<decltype({name})>" for name in kernels_of_unsure_types(source)}
     outcome = _run_once(request, source, headers, prelude, types)
@@ -37,7 +39,7 @@ def run_nvrtc(request: CompileRequest, source: str, headers: Mapping[str, str], 
 
 def _run_once(
     request: CompileRequest, source: str, headers: Mapping[str, str], prelude: str, types: Mapping[str, str]
-) -> Outcome:
+) -> CompilerOutcome:
     nvrtc = load()
     options = [option.encode() for option in _nvrtc_options(request)]
     prelude += f"template <class> __device__ char {_TYPES_OF};\n" if types else ""
@@ -53,7 +55,7 @@ def _run_once(
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION:
             unknown = Diagnostic("error", request.filename, 0, 0, log.strip() or "compilation failed", "")
             failed = any(diagnostic.severity == "error" for diagnostic in diagnostics)
-            return Outcome(tuple(diagnostics if failed else [*diagnostics, unknown]))
+            return CompilerOutcome(tuple(diagnostics if failed else [*diagnostics, unknown]))
         call((status,))
         ptx = _with_given_name(text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program), request.filename)
         lowered = {
@@ -62,7 +64,7 @@ def _run_once(
         }
     types_of_kernels = {name.rpartition("::")[2]: lowered[expression] for name, expression in types.items()}
     names = {name: lowered[name] for name in request.names}
-    return Outcome(tuple(diagnostics), _TYPES_VARIABLE.sub("", ptx) if types else ptx, names, types_of_kernels)
+    return CompilerOutcome(tuple(diagnostics), _TYPES_VARIABLE.sub("", ptx) if types else ptx, names, types_of_kernels)
 
 
 def _nvrtc_options(request: CompileRequest) -> list[str]:

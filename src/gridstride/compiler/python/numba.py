@@ -17,8 +17,8 @@ from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python.numba_link import as_text, link_pieces, own
 from gridstride.compiler.python.numba_messages import explained
 from gridstride.compiler.python.python_function import FunctionSource, digest, fingerprint, place_of
-from gridstride.compiler.signature import Parameter, Signature
-from gridstride.protocol import Piece
+from gridstride.compiler.signature import KernelSignature, SourceParameter
+from gridstride.protocol import LinkInput
 
 _CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how Numba is called, changes
 _AT_LEAST = (0, 20)
@@ -43,23 +43,23 @@ class NumbaArgument:
     writable: bool = True
     items: tuple[NumbaArgument, ...] = ()
 
-    def parameters(self) -> Iterator[Parameter]:
+    def parameters(self) -> Iterator[SourceParameter]:
         """The PTX parameters of this argument: of an array meminfo, parent, element count, element size, data, then
         the shape and the strides in bytes (numba.core.datamodel, ArrayModel).
         """
         if self.kind == "array":
             for part in ("meminfo", "parent"):
-                yield Parameter(f"{self.name}.{part}", "void*", True, None)
+                yield SourceParameter(f"{self.name}.{part}", "void*", True, None)
             for part in ("size", "itemsize"):
-                yield Parameter(f"{self.name}.{part}", "int64", False, "int64")
-            yield Parameter(self.name, f"{'' if self.writable else 'const '}{self.spelled} *", True, self.dtype)
+                yield SourceParameter(f"{self.name}.{part}", "int64", False, "int64")
+            yield SourceParameter(self.name, f"{'' if self.writable else 'const '}{self.spelled} *", True, self.dtype)
             for part in (*(f"shape[{n}]" for n in range(self.ndim)), *(f"strides[{n}]" for n in range(self.ndim))):
-                yield Parameter(f"{self.name}.{part}", "int64", False, "int64")
+                yield SourceParameter(f"{self.name}.{part}", "int64", False, "int64")
         elif self.items:
             for item in self.items:
                 yield from item.parameters()
         else:
-            yield Parameter(self.name, self.spelled, False, self.dtype)
+            yield SourceParameter(self.name, self.spelled, False, self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class NumbaCode:
     """PTX of a kernel, and what it must be linked with: files given as `link=`, and Numba's own for some operations."""
 
     ptx: str
-    linked: tuple[Piece, ...] = ()
+    linked: tuple[LinkInput, ...] = ()
 
 
 def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode:
@@ -132,7 +132,7 @@ def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode
     cached = cache.get(key) if key else None
     if cached is not None:
         known = json.loads(cached)
-        return NumbaCode(known["ptx"], tuple(Piece(*piece) for piece in known["linked"]))
+        return NumbaCode(known["ptx"], tuple(LinkInput(*piece) for piece in known["linked"]))
     code, lasting = _compile(function, arch)
     if key and lasting:
         linked = [(piece.ptx, piece.filename, piece.source) for piece in code.linked]
@@ -140,10 +140,10 @@ def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode
     return code
 
 
-def numba_signature(function: NumbaFunction) -> Signature:
+def numba_signature(function: NumbaFunction) -> KernelSignature:
     """The kernel's PTX parameters as a launch checks them."""
     parameters = tuple(parameter for argument in function.arguments for parameter in argument.parameters())
-    return Signature(function.name, parameters, (), function.place.line)
+    return KernelSignature(function.name, parameters, (), function.place.line)
 
 
 def _cuda() -> Any:

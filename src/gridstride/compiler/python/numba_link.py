@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.compiler.cuda.compile_cuda import compile_cuda
-from gridstride.protocol import Piece
+from gridstride.protocol import LinkInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def as_text() -> Iterator[None]:
         nvrtc.compile, code.from_path = compile_, from_path
 
 
-def link_pieces(links: Sequence[Any], kernel: str, arch: str) -> tuple[Piece, ...]:
+def link_pieces(links: Sequence[Any], kernel: str, arch: str) -> tuple[LinkInput, ...]:
     """PTX of all that a kernel is linked with, each file once; ValueError for what is neither CUDA C++ nor PTX."""
     texts = dict.fromkeys(_text_of(link, kernel) for link in links)
     return tuple(_piece(text, arch) for text in texts)
@@ -69,15 +69,15 @@ def _text_of(link: Any, kernel: str) -> CudaText:
     return CudaText(_decoded(link.data), link.name if kind == "cu" else f"{link.name}".removesuffix(".ptx") + ".ptx")
 
 
-def _piece(text: CudaText, arch: str) -> Piece:
+def _piece(text: CudaText, arch: str) -> LinkInput:
     if text.name.endswith(".ptx"):
-        return Piece(text.text, text.name)
+        return LinkInput(text.text, text.name)
     folders = [Path(text.name).absolute().parent, _numba() / "memory_management"]
     options = ("--relocatable-device-code=true",)
     compiled = compile_cuda(
         text.text, arch=arch, options=options, filename=text.name, include_paths=folders, compiler="nvrtc"
     )
-    return Piece(compiled.ptx, text.name, text.text)
+    return LinkInput(compiled.ptx, text.name, text.text)
 
 
 def _numba() -> Path:

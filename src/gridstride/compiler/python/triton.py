@@ -17,7 +17,7 @@ from gridstride.compiler.python.python_function import FunctionSource, digest
 from gridstride.compiler.python.triton_messages import explained, file_of, first_line
 from gridstride.compiler.python.triton_other import loads_without_other
 from gridstride.compiler.python.triton_tuned import tuned
-from gridstride.compiler.signature import Parameter, Signature
+from gridstride.compiler.signature import KernelSignature, SourceParameter
 
 _CACHE_FORMAT = "3"  # of the entries; raise it when what is stored, or how Triton is called, changes
 _AT_LEAST = (3, 5)
@@ -124,11 +124,11 @@ def compile_triton(function: TritonFunction, *, arch: str = "sm_90a") -> TritonC
     return code
 
 
-def triton_signature(function: TritonFunction, hidden: int) -> Signature:
+def triton_signature(function: TritonFunction, hidden: int) -> KernelSignature:
     """The kernel's parameters as a launch checks them, Triton's own pointers last."""
     own = [p for name, spelled in function.types.items() for p in _parameters(name, spelled)]
-    scratch = [Parameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
-    return Signature(function.name, (*own, *scratch), (), function.place.line)
+    scratch = [SourceParameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
+    return KernelSignature(function.name, (*own, *scratch), (), function.place.line)
 
 
 def descriptor(spelled: str) -> tuple[str, int] | None:
@@ -137,22 +137,22 @@ def descriptor(spelled: str) -> tuple[str, int] | None:
     return (_DTYPES.get(match[1], ""), match[2].count(",") + 1) if match else None
 
 
-def _parameters(name: str, spelled: str) -> list[Parameter]:
+def _parameters(name: str, spelled: str) -> list[SourceParameter]:
     """A tensor descriptor is a tensor map, then each dimension's size, then each one's stride in elements."""
     described = descriptor(spelled)
     if described is None:
         return [_parameter(name, spelled)]
-    sizes = [Parameter(f"{name}.shape[{i}]", "i32", False, "int32") for i in range(described[1])]
-    strides = [Parameter(f"{name}.strides[{i}]", "i64", False, "int64") for i in range(described[1])]
-    return [Parameter(name, spelled, False, None), *sizes, *strides]
+    sizes = [SourceParameter(f"{name}.shape[{i}]", "i32", False, "int32") for i in range(described[1])]
+    strides = [SourceParameter(f"{name}.strides[{i}]", "i64", False, "int64") for i in range(described[1])]
+    return [SourceParameter(name, spelled, False, None), *sizes, *strides]
 
 
-def _parameter(name: str, spelled: str) -> Parameter:
+def _parameter(name: str, spelled: str) -> SourceParameter:
     base = spelled.removeprefix("*").removeprefix("k")
     pointer = spelled.startswith("*")
     # Half-precision numbers come as float32 parameters, which the kernel narrows itself.
     dtype = _DTYPES[base] if pointer or base not in ("fp16", "bf16") else "float32"
-    return Parameter(name, f"const *{base}" if spelled.startswith("*k") else spelled, pointer, dtype)
+    return SourceParameter(name, f"const *{base}" if spelled.startswith("*k") else spelled, pointer, dtype)
 
 
 def _triton() -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.figures.arithmetic import evaluate, names
-from gridstride.course.lesson import Day, Figure, ProgramRun, Run
+from gridstride.course.lesson import Day, Figure, ProgramRun, WorkedLaunch
 from gridstride.programs.calls.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recor
 
 
 @dataclass(slots=True)
-class Bench:
+class WorkedKernels:
     """Runs the worked kernels of a day, each once."""
 
     day: Day
@@ -51,7 +51,7 @@ class Bench:
             if isinstance(run, dict):  # a program's
                 return evaluate(figure.value, run)
             worked = self.day.runs.get(figure.run)
-            if not isinstance(worked, Run):  # the lab's
+            if not isinstance(worked, WorkedLaunch):  # the lab's
                 return evaluate(figure.value, of_run(run))
             left = elements(worked) if names(figure.value) & element_names(worked) else {}
             return evaluate(figure.value, {**of_run(run), **worked.sizes, **left})
@@ -136,7 +136,7 @@ def _checkout() -> Path:
     return Path(__file__).resolve().parents[4]
 
 
-def observe(run: Run) -> Any:
+def observe(run: WorkedLaunch) -> Any:
     """Run a worked kernel with counters; ValueError where it does not compile or faults."""
     built, signature, case, inputs = prepared(run)
     seen = built.observed(signature, case, inputs)
@@ -145,13 +145,13 @@ def observe(run: Run) -> Any:
     return seen.run
 
 
-def element_names(run: Run) -> frozenset[str]:
+def element_names(run: WorkedLaunch) -> frozenset[str]:
     """What figures call the elements of a run's small arrays: error_3 is element 3 of what it leaves in `error`."""
     extents = {name: int(evaluate(extent, run.sizes)) for name, extent in run.arrays.items()}
     return frozenset(f"{name}_{i}" for name, extent in extents.items() if extent <= _FEW for i in range(extent))
 
 
-def elements(run: Run) -> dict[str, float]:
+def elements(run: WorkedLaunch) -> dict[str, float]:
     """The elements that a run leaves in its small arrays, by name; ValueError where it does not run to its end."""
     built, signature, case, inputs = prepared(run)
     left = built.observed(signature, case, inputs).results
@@ -160,7 +160,7 @@ def elements(run: Run) -> dict[str, float]:
     return {f"{name}_{i}": float(e) for name, a in left.items() if a.size <= _FEW for i, e in enumerate(a.tolist())}
 
 
-def prepared(run: Run) -> tuple[Runnable, Any, Any, dict[str, Any]]:
+def prepared(run: WorkedLaunch) -> tuple[Runnable, Any, Any, dict[str, Any]]:
     """A worked kernel, compiled, with parameters, case and data to run it on: arrays hold 0, 1, 2, …"""
     import numpy as np
 
@@ -202,12 +202,6 @@ def observe_lab(day: Day, kernel: Path) -> Any:
     (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
     built = build(problem, read_kernel(kernel), VirtualGPU(day.lab.chip))
     return built.observed(problem.signature, one.case, one.inputs).run
-
-
-def as_shown(value: float, like: str) -> str:
-    """The value with as many digits behind the point as `like` has, and with commas where it has some."""
-    digits = len(like.partition(".")[2])
-    return f"{value:,.{digits}f}" if "," in like else f"{value:.{digits}f}"
 
 
 _PLURAL = re.compile(r"\b[a-z]{2,}[a-rt-z]s\b")

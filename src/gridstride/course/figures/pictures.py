@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.figures import program_runs
-from gridstride.course.figures.figures import Bench, prepared
+from gridstride.course.figures.figures import WorkedKernels, prepared
 from gridstride.course.files.markdown import blocks
 from gridstride.course.lesson import Day, Picture, ProgramRun
-from gridstride.judge.execution.lane_timeline import Step, rows, spans, steps
+from gridstride.judge.execution.lane_timeline import TimelineStep, rows, spans, steps
 
 if TYPE_CHECKING:
     from gridstride.judge.execution.access_map import WarpAccess
@@ -27,7 +27,7 @@ _COLUMNS = 96  # of a finding's lines: a terminal of 100 frames them
 _FEW = 8  # rows that are drawn; of more, which look alike, the rest is told
 
 
-def draw(day: Day, picture: Picture, bench: Bench | None = None) -> str:
+def draw(day: Day, picture: Picture, bench: WorkedKernels | None = None) -> str:
     """The picture's text; ValueError where no line, or no access on it, is found. `bench` has what programs did that
     were run for figures.
     """
@@ -37,7 +37,7 @@ def draw(day: Day, picture: Picture, bench: Bench | None = None) -> str:
         return instructions(day.folder / picture.ptx)
     run = day.runs[picture.run]
     if isinstance(run, ProgramRun):
-        outcome = (bench or Bench(day)).outcome(picture.run)
+        outcome = (bench or WorkedKernels(day)).outcome(picture.run)
         return program_runs.timeline(outcome) if picture.timeline else program_runs.shown(outcome, picture.output)
     built, signature, case, inputs = prepared(run)
     if picture.array:
@@ -65,7 +65,7 @@ def listed(day: Day, file: Path, line: int) -> str:
     return f"line {line} of {name}"
 
 
-def timeline(way: Sequence[Step]) -> str:
+def timeline(way: Sequence[TimelineStep]) -> str:
     """A row for each time that the lanes change: # is a lane that is on, with the instructions issued meanwhile."""
     table_rows = rows(way)
     shown = ["one warp, from top to bottom in time; the lines of the source stand in front"]

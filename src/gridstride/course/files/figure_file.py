@@ -6,13 +6,13 @@ from pathlib import Path
 
 from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import LAB, OF_A_PROGRAM, counter_names, element_names, of_chip
-from gridstride.course.files.strict_toml import Table, read_table
-from gridstride.course.lesson import Figure, Picture, ProgramRun, Run
+from gridstride.course.files.strict_toml import TomlTable, read_table
+from gridstride.course.lesson import Figure, Picture, ProgramRun, WorkedLaunch
 from gridstride.programs.calls.activity import Call, failure
 from gridstride.programs.calls.peers import MOST
 from gridstride.programs.memory_size import memory_size
 
-Runs = dict[str, Run | ProgramRun]
+Runs = dict[str, WorkedLaunch | ProgramRun]
 
 
 def read(file: Path, of_lab: frozenset[str]) -> tuple[Runs, dict[str, Figure], dict[str, Picture]]:
@@ -27,13 +27,13 @@ def read(file: Path, of_lab: frozenset[str]) -> tuple[Runs, dict[str, Figure], d
     return runs, figures, pictures
 
 
-def _run(folder: Path, name: str, table: Table) -> Run | ProgramRun:
+def _run(folder: Path, name: str, table: TomlTable) -> WorkedLaunch | ProgramRun:
     from gridstride.judge.header import HeaderError, read_kernel
 
     if program := table.take("program", str, ""):
         return _program_run(folder / program, name, table)
     kernel = folder / table.take("kernel", str)
-    run = Run(name, kernel, table.take("chip", str, "h200"), table.mapping("sizes"), table.mapping("arrays"),
+    run = WorkedLaunch(name, kernel, table.take("chip", str, "h200"), table.mapping("sizes"), table.mapping("arrays"),
               table.line())  # fmt: skip
     table.done()
     _check_chip(table, run.chip)
@@ -46,7 +46,7 @@ def _run(folder: Path, name: str, table: Table) -> Run | ProgramRun:
     return run
 
 
-def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
+def _program_run(program: Path, name: str, table: TomlTable) -> ProgramRun:
     seed = table.take("seed", int, -1)
     run = ProgramRun(name, program, table.take("chip", str, "h200"), table.texts("arguments", []),
                      seed if seed >= 0 else None, failures(table), gpus(table), memory(table),
@@ -58,7 +58,7 @@ def _program_run(program: Path, name: str, table: Table) -> ProgramRun:
     return run
 
 
-def failures(table: Table) -> dict[Call, int]:
+def failures(table: TomlTable) -> dict[Call, int]:
     """Which calls are made to fail, such as `fails = ["allocation=2"]`."""
     try:
         return dict(failure(text) for text in table.texts("fails", []))
@@ -66,7 +66,7 @@ def failures(table: Table) -> dict[Call, int]:
         table.fail(str(error), "fails")
 
 
-def gpus(table: Table) -> int:
+def gpus(table: TomlTable) -> int:
     """How many GPUs a program sees."""
     number = table.take("gpus", int, 1)
     if not 1 <= number <= MOST:
@@ -74,7 +74,7 @@ def gpus(table: Table) -> int:
     return number
 
 
-def memory(table: Table) -> int | None:
+def memory(table: TomlTable) -> int | None:
     """Bytes of memory that each GPU of a program has, such as `memory = "64MiB"`; None for what the chip has."""
     text = table.take("memory", str, "")
     try:
@@ -83,7 +83,7 @@ def memory(table: Table) -> int | None:
         table.fail(str(error), "memory")
 
 
-def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_lab: frozenset[str]) -> Figure:
+def _figure(name: str, table: TomlTable, runs: Runs, above: dict[str, Figure], of_lab: frozenset[str]) -> Figure:
     figure = Figure(name, table.take("value", str), table.take("run", str, ""), table.take("chip", str, ""),
                     table.take("record", str, ""), table.texts("of", []), table.take("unit", str, ""),
                     table.line())  # fmt: skip
@@ -107,7 +107,9 @@ def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_la
         known = of_lab
     elif figure.run in runs:
         run = runs[figure.run]
-        of_kernel = counter_names() | frozenset(run.sizes) | element_names(run) if isinstance(run, Run) else None
+        of_kernel = (
+            counter_names() | frozenset(run.sizes) | element_names(run) if isinstance(run, WorkedLaunch) else None
+        )
         known = frozenset(OF_A_PROGRAM) if of_kernel is None else of_kernel
     else:
         table.fail(f"there is no run {figure.run!r}: there are {', '.join((*runs, LAB))}", "run")
@@ -120,7 +122,7 @@ def _figure(name: str, table: Table, runs: Runs, above: dict[str, Figure], of_la
     return figure
 
 
-def _picture(folder: Path, name: str, table: Table, runs: Runs) -> Picture:
+def _picture(folder: Path, name: str, table: TomlTable, runs: Runs) -> Picture:
     picture = Picture(name, table.take("run", str, ""), table.take("at", str, ""), table.take("array", str, ""),
                       table.take("columns", int, 16), table.take("timeline", bool, False),
                       table.take("output", int, 0), table.take("ptx", str, ""), table.take("wrong", str, ""),
@@ -152,7 +154,7 @@ def _picture(folder: Path, name: str, table: Table, runs: Runs) -> Picture:
     return picture
 
 
-def _check_chip(table: Table, name: str) -> None:
+def _check_chip(table: TomlTable, name: str) -> None:
     from gridstride.virtual.chips import chip
 
     try:

@@ -13,8 +13,8 @@ from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import LAB, OF_A_PROGRAM, counter_names, of_chip
 from gridstride.course.files import program_lab_file
 from gridstride.course.files.quiz_file import slips
-from gridstride.course.files.strict_toml import Table, read_table, text_of
-from gridstride.course.lesson import Bound, Column, Figure, KernelRow, Lab, LabKind
+from gridstride.course.files.strict_toml import TomlTable, read_table, text_of
+from gridstride.course.lesson import Bound, Figure, KernelRow, LabKind, LabSpec, TableColumn
 
 if TYPE_CHECKING:
     from gridstride.judge.header import Expectation
@@ -23,7 +23,7 @@ _LEAST_WRONG = 3
 EXPECT = "# expect: "  # how a wrong table says what must be found in it
 
 
-def read(folder: Path, figures: Mapping[str, Figure]) -> Lab:
+def read(folder: Path, figures: Mapping[str, Figure]) -> LabSpec:
     """The lab of a day; LessonError for a mistake in it, or in its starter, solution and wrong attempts."""
     table = read_table(folder / "lab.toml")
     kind = table.take("kind", str)
@@ -33,7 +33,7 @@ def read(folder: Path, figures: Mapping[str, Figure]) -> Lab:
     hints = table.texts("hints")
     if not hints:
         table.fail("there are no hints", "hints")
-    lab = Lab(kinds[kind], table.take("title", str), table.take("file", str), table.take("shows", str), hints,
+    lab = LabSpec(kinds[kind], table.take("title", str), table.take("file", str), table.take("shows", str), hints,
               measures=table.texts("measures", []))  # fmt: skip
     if kind == "kernel":
         lab = _kernel_lab(table, lab, figures)
@@ -57,7 +57,7 @@ def figure_names(folder: Path) -> frozenset[str]:
     return frozenset((*OF_A_PROGRAM, *first))
 
 
-def _kernel_lab(table: Table, lab: Lab, figures: Mapping[str, Figure]) -> Lab:
+def _kernel_lab(table: TomlTable, lab: LabSpec, figures: Mapping[str, Figure]) -> LabSpec:
     from gridstride.judge.find import problem_names
 
     lab = replace(lab, problem=table.take("problem", str), chip=table.take("chip", str, "h200"))
@@ -66,11 +66,11 @@ def _kernel_lab(table: Table, lab: Lab, figures: Mapping[str, Figure]) -> Lab:
     return replace(lab, bounds=_bounds(table, figures), passes=table.texts("passes", []))
 
 
-def _bounds(table: Table, figures: Mapping[str, Figure]) -> tuple[Bound, ...]:
+def _bounds(table: TomlTable, figures: Mapping[str, Figure]) -> tuple[Bound, ...]:
     return tuple(_bound(entry, figures) for entry in table.list("bound"))
 
 
-def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
+def _bound(table: TomlTable, figures: Mapping[str, Figure]) -> Bound:
     bound = Bound(table.take("figure", str), table.take("most", float, math.inf), table.take("why", str),
                   table.take("least", float, -math.inf), table.texts("shows", []),
                   table.take("every_run", bool, False))  # fmt: skip
@@ -84,7 +84,7 @@ def _bound(table: Table, figures: Mapping[str, Figure]) -> Bound:
     return bound
 
 
-def _writing_lab(table: Table, lab: Lab) -> Lab:
+def _writing_lab(table: TomlTable, lab: LabSpec) -> LabSpec:
     from gridstride.course.labs.kernel_rows import value_names
     from gridstride.virtual.chips import names as chip_names
 
@@ -100,7 +100,7 @@ def _writing_lab(table: Table, lab: Lab) -> Lab:
     return replace(lab, chips=chips, kernels=kernels, columns=columns)
 
 
-def _kernel_row(entry: Table) -> KernelRow:
+def _kernel_row(entry: TomlTable) -> KernelRow:
     from gridstride.course.labs.kernel_rows import rung_exists
     from gridstride.judge.find import problem_names
 
@@ -114,15 +114,15 @@ def _kernel_row(entry: Table) -> KernelRow:
     return row
 
 
-def _column(entry: Table, known: frozenset[str], of_kernels: bool) -> Column:
+def _column(entry: TomlTable, known: frozenset[str], of_kernels: bool) -> TableColumn:
     from gridstride.course.labs.kernel_rows import LIMITER
 
     name, value, ask = entry.take("name", str), entry.take("value", str), entry.take("ask", str)
     if of_kernels and value == LIMITER:
-        column = Column(name, value, "", 0.0, ask, (), entry.mapping("words"))
+        column = TableColumn(name, value, "", 0.0, ask, (), entry.mapping("words"))
         entry.done()
         return column
-    column = Column(name, value, entry.take("unit", str), entry.take("tolerance", float), ask, slips(entry))
+    column = TableColumn(name, value, entry.take("unit", str), entry.take("tolerance", float), ask, slips(entry))
     entry.done()
     try:
         strange = sorted(names(column.value) - known)
@@ -134,7 +134,7 @@ def _column(entry: Table, known: frozenset[str], of_kernels: bool) -> Column:
     return column
 
 
-def _check_files(folder: Path, lab: Lab) -> None:
+def _check_files(folder: Path, lab: LabSpec) -> None:
     for part in ("starter", "solution"):
         text_of(folder / part / lab.file)
     wrong = sorted(path for path in (folder / "wrong").glob("*") if path.is_file())
@@ -154,7 +154,7 @@ def _check_files(folder: Path, lab: Lab) -> None:
         _check_promise(folder, lab, wrong)
 
 
-def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
+def _check_promise(folder: Path, lab: LabSpec, wrong: list[Path]) -> None:
     """What the lab shows is more than a right answer: some right kernel of wrong/ is sent back by a bound."""
     from gridstride.course.labs.bounds import KINDS
     from gridstride.judge.header import read_kernel
@@ -168,20 +168,20 @@ def _check_promise(folder: Path, lab: Lab, wrong: list[Path]) -> None:
         raise LessonError(folder / "lab.toml", 1, message)
 
 
-def _check_kernel_header(path: Path, lab: Lab) -> None:
+def _check_kernel_header(path: Path, lab: LabSpec) -> None:
     from gridstride.judge.proof.expectations import misread
 
     _check_expectation(path, lab, misread)
 
 
-def _check_program_header(path: Path, lab: Lab) -> None:
+def _check_program_header(path: Path, lab: LabSpec) -> None:
     from gridstride.course.labs.program_findings import KINDS
     from gridstride.judge.proof.expectations import misread
 
     _check_expectation(path, lab, lambda expect: "" if expect is not None and expect.kind in KINDS else misread(expect))
 
 
-def _check_expectation(path: Path, lab: Lab, misread: Callable[[Expectation | None], str]) -> None:
+def _check_expectation(path: Path, lab: LabSpec, misread: Callable[[Expectation | None], str]) -> None:
     """What a wrong attempt says that must be found in it: beyond which bound it is, or else what `misread` knows."""
     from gridstride.course.labs.bounds import KINDS
     from gridstride.judge.header import HeaderError, read_kernel

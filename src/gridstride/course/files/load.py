@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gridstride.course.course_errors import LessonError
 from gridstride.course.files import figure_file, lab_file, markdown, quiz_file
-from gridstride.course.files.strict_toml import Table, parse_table, text_of
+from gridstride.course.files.strict_toml import TomlTable, parse_table, text_of
 from gridstride.course.glossary import FILE as GLOSSARY
 from gridstride.course.glossary import Term
 from gridstride.course.lesson import Day, Figure, Interview, Picture
@@ -49,7 +49,7 @@ def read_day(folder: Path, glossary: Mapping[str, Term]) -> Day:
     return day
 
 
-def _lesson(file: Path) -> tuple[Table, str, int]:
+def _lesson(file: Path) -> tuple[TomlTable, str, int]:
     """The front matter, the text below it, and how many lines stand above the text."""
     lines = text_of(file).splitlines()
     if not lines or lines[0].strip() != _FENCE:
@@ -61,7 +61,7 @@ def _lesson(file: Path) -> tuple[Table, str, int]:
     return front, "\n".join(lines[end + 1 :]) + "\n", end + 1
 
 
-def _check_front(front: Table, day: Day, glossary: Mapping[str, Term]) -> None:
+def _check_front(front: TomlTable, day: Day, glossary: Mapping[str, Term]) -> None:
     if day.name != day.folder.name:
         front.fail(f"day is {day.number}, but the folder is {day.folder.name}", "day")
     if not 5 <= day.minutes <= 300:
@@ -88,7 +88,7 @@ def _check_text(file: Path, text: str, above: int, day: Day, glossary: Mapping[s
         _check_block(file, block, above, day)
 
 
-def _check_link(file: Path, link: markdown.Link, above: int, glossary: Mapping[str, Term]) -> None:
+def _check_link(file: Path, link: markdown.MarkdownLink, above: int, glossary: Mapping[str, Term]) -> None:
     if "://" in link.target:
         return
     path, _, anchor = link.target.partition("#")
@@ -99,7 +99,7 @@ def _check_link(file: Path, link: markdown.Link, above: int, glossary: Mapping[s
         raise LessonError(file, link.line + above, _no_term(anchor or link.text, glossary))
 
 
-def _check_block(file: Path, block: markdown.Block, above: int, day: Day) -> None:
+def _check_block(file: Path, block: markdown.FencedBlock, above: int, day: Day) -> None:
     line = block.line + above
     if block.language not in _LANGUAGES:
         raise LessonError(file, line, _unknown("language of a block", block.language, _LANGUAGES))

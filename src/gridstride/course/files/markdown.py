@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MarkdownLink:
     """A link's text and target."""
 
     line: int
@@ -28,7 +28,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FencedBlock:
     """A fenced block: its language, the words after it, and its text."""
 
     line: int
@@ -42,7 +42,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FigureMark:
     """A number in the text and the figure that it is; `shown` is empty where no number stands before the mark."""
 
     line: int
@@ -50,7 +50,7 @@ class Mark:
     figure: str
 
 
-def blocks(text: str) -> Iterator[Block]:
+def blocks(text: str) -> Iterator[FencedBlock]:
     """The fenced code blocks."""
     opened: tuple[int, str] | None = None
     kept: list[str] = []
@@ -61,7 +61,7 @@ def blocks(text: str) -> Iterator[Block]:
         elif fence and opened is not None:
             language, *rest = opened[1].split() or [""]
             words = tuple((name, value) for name, _, value in (word.partition("=") for word in rest))
-            yield Block(opened[0], language, words, "".join(f"{line}\n" for line in kept))
+            yield FencedBlock(opened[0], language, words, "".join(f"{line}\n" for line in kept))
             opened = None
         elif opened is not None:
             kept.append(line)
@@ -77,19 +77,19 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def links(text: str) -> Iterator[Link]:
+def links(text: str) -> Iterator[MarkdownLink]:
     """The links outside of code."""
     for number, line in prose(text):
         for match in _LINK.finditer(_CODE.sub("", line)):
-            yield Link(number, match[1], match[2])
+            yield MarkdownLink(number, match[1], match[2])
 
 
-def marks(text: str) -> Iterator[Mark]:
+def marks(text: str) -> Iterator[FigureMark]:
     """The figures that are named in the text."""
     for number, line in prose(text):
         for match in _MARK.finditer(line):
             shown = _NUMBER.search(match[1].rstrip("*`"))
-            yield Mark(number, shown[0] if shown else "", match[2])
+            yield FigureMark(number, shown[0] if shown else "", match[2])
 
 
 def word_count(text: str) -> int:
@@ -102,7 +102,7 @@ def for_terminal(text: str) -> str:
     return for_reader(text, lambda link: f"[{link.text}]({link.target})" if "://" in link.target else link.text)
 
 
-def for_reader(text: str, link: Callable[[Link], str]) -> str:
+def for_reader(text: str, link: Callable[[MarkdownLink], str]) -> str:
     """The lesson without marks and without what stands behind a block's language; `link` says how one is written."""
     shown = []
     inside = False
@@ -112,6 +112,6 @@ def for_reader(text: str, link: Callable[[Link], str]) -> str:
             inside = not inside
             line = f"```{(fence[1].split() or [''])[0]}"
         elif not inside:
-            line = _LINK.sub(lambda m, at=number: link(Link(at, m[1], m[2])), _COMMENT.sub("", line))  # type: ignore[misc]
+            line = _LINK.sub(lambda m, at=number: link(MarkdownLink(at, m[1], m[2])), _COMMENT.sub("", line))  # type: ignore[misc]
         shown.append(line)
     return "\n".join(shown) + "\n"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import OF_A_PROGRAM
 from gridstride.course.files.figure_file import failures, gpus, memory
-from gridstride.course.files.strict_toml import Table
+from gridstride.course.files.strict_toml import TomlTable
 from gridstride.course.labs.bounds import UNORDERED
-from gridstride.course.lesson import Bound, Lab, LabRun, PrintedLine
+from gridstride.course.lesson import Bound, LabRun, LabSpec, PrintedLine
 
 if TYPE_CHECKING:
     from gridstride.judge.problem import Problem
@@ -23,7 +23,7 @@ OWN = "problem.py"
 _MOST_SECONDS = 60.0
 
 
-def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
+def read(table: TomlTable, lab: LabSpec, bounds: tuple[Bound, ...]) -> LabSpec:
     """The lab with what is a program's own; LessonError."""
     name = table.take("problem", str, "")
     own = table.file.parent if name == OWN else None
@@ -55,7 +55,7 @@ def read(table: Table, lab: Lab, bounds: tuple[Bound, ...]) -> Lab:
     return lab
 
 
-def problem_of(lab: Lab) -> Problem | None:
+def problem_of(lab: LabSpec) -> Problem | None:
     """Whose data and answers the lab's runs have; None where they have neither. ProblemError for one that is unfit."""
     from gridstride.judge.find import find
 
@@ -63,7 +63,7 @@ def problem_of(lab: Lab) -> Problem | None:
     return find(named).problem if named else None
 
 
-def _run(table: Table) -> LabRun:
+def _run(table: TomlTable) -> LabRun:
     sizes = {name: _range(table, name, value) for name, value in table.mapping("sizes").items()}
     is_so = {name: table.take(name, bool, False) for name in ("idle", "late", "checks", "ordered")}
     share = table.take("may_be_right", float, 0.0)
@@ -75,7 +75,7 @@ def _run(table: Table) -> LabRun:
     return run
 
 
-def _range(table: Table, name: str, value: Any) -> tuple[int, int]:
+def _range(table: TomlTable, name: str, value: Any) -> tuple[int, int]:
     low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
     if not all(isinstance(end, int) and not isinstance(end, bool) for end in (low, high)) or low > high:
         table.fail(f"size {name} is {value!r}: a whole number, or [lowest, highest] to draw it from", "sizes")
@@ -86,7 +86,7 @@ def _unlike_others(run: LabRun) -> int:
     return bool(run.fails) + run.idle + run.late + run.checks + run.ordered
 
 
-def _check_runs(table: Table, lab: Lab) -> None:
+def _check_runs(table: TomlTable, lab: LabSpec) -> None:
     first = lab.runs[0]
     if _unlike_others(first) or any(low != high for low, high in first.sizes.values()):
         table.fail("the first run has fixed sizes and no failing calls: the lab's figures are counted in it", "run")
@@ -108,7 +108,7 @@ def _check_runs(table: Table, lab: Lab) -> None:
         table.fail("no run draws its sizes: what is known before the run can be printed without the work", "run")
 
 
-def _of_problem(table: Table, lab: Lab) -> set[str]:
+def _of_problem(table: TomlTable, lab: LabSpec) -> set[str]:
     """What the problem gives besides sizes, by name; its sizes must be the runs'."""
     from gridstride.judge.find import problem_names
 
@@ -130,7 +130,7 @@ def _of_problem(table: Table, lab: Lab) -> set[str]:
     return {p.name for p in problem.parameters if p.role != "scratch"}
 
 
-def _line(table: Table, sizes: set[str]) -> PrintedLine:
+def _line(table: TomlTable, sizes: set[str]) -> PrintedLine:
     by = table.take("by", str, "anyone")
     line = PrintedLine(table.take("text", str), table.mapping("each"), table.mapping("let"), by == "kernel")
     table.done()
@@ -148,14 +148,14 @@ def _line(table: Table, sizes: set[str]) -> PrintedLine:
     return line
 
 
-def _fields(table: Table, key: str, text: str) -> list[str]:
+def _fields(table: TomlTable, key: str, text: str) -> list[str]:
     try:
         return [field for _, field, _, _ in string.Formatter().parse(text) if field is not None]
     except ValueError as error:
         table.fail(f"{text!r}: {error}; a brace of its own is written twice", key)
 
 
-def _check_names(table: Table, key: str, names: Iterable[str], known: Collection[str]) -> None:
+def _check_names(table: TomlTable, key: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             table.fail(f"there is no {name!r} here: there are {', '.join(sorted(known)) or 'none'}", key)

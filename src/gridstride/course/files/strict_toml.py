@@ -18,7 +18,7 @@ _REQUIRED: Any = object()
 _TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 
 
-class Table:
+class TomlTable:
     """One table of a file. `take` gives a key's value; `done` refuses the keys that nobody took."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Table:
                 self.fail(f"`{key}` holds {value!r}: whole numbers belong there", key)
         return tuple(values)
 
-    def list(self, key: str, *, needed: bool = True) -> list[Table]:
+    def list(self, key: str, *, needed: bool = True) -> list[TomlTable]:
         """The entries of an array of tables."""
         self._taken.add(key)
         values = self._values.get(key, [])
@@ -88,7 +88,7 @@ class Table:
             self.fail(f"{self._title()}has no [[{key}]]")
         return [self._below(value, key, index) for index, value in enumerate(values)]
 
-    def tables(self, key: str) -> dict[str, Table]:
+    def tables(self, key: str) -> dict[str, TomlTable]:
         """The tables [key.name], by name; none where there are none."""
         self._taken.add(key)
         values = self._values.get(key, {})
@@ -112,20 +112,20 @@ class Table:
                 known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(self._taken))}"
                 self.fail(f"`{key}` is no key here: {known}", key)
 
-    def _below(self, value: Mapping[str, Any], *path: str | int) -> Table:
-        return Table(self.file, value, self._lines, (*self._path, *path), self._offset)
+    def _below(self, value: Mapping[str, Any], *path: str | int) -> TomlTable:
+        return TomlTable(self.file, value, self._lines, (*self._path, *path), self._offset)
 
     def _title(self) -> str:
         parts = [str(part + 1) if isinstance(part, int) else part for part in self._path]
         return f"{' '.join(parts)} " if parts else ""
 
 
-def read_table(file: Path) -> Table:
+def read_table(file: Path) -> TomlTable:
     """The file as one table; LessonError where it is missing or no TOML."""
     return parse_table(file, text_of(file))
 
 
-def parse_table(file: Path, text: str, offset: int = 0) -> Table:
+def parse_table(file: Path, text: str, offset: int = 0) -> TomlTable:
     """The same for a text that begins `offset` lines below the file's first."""
     try:
         values = tomllib.loads(text)
@@ -133,7 +133,7 @@ def parse_table(file: Path, text: str, offset: int = 0) -> Table:
         match = PLACE.search(str(error))
         line = int(match[1]) if match else max(1, len(text.splitlines()))
         raise LessonError(file, line + offset, f"this is no TOML: {error}") from error
-    return Table(file, values, lines_of(text), offset=offset)
+    return TomlTable(file, values, lines_of(text), offset=offset)
 
 
 def text_of(file: Path) -> str:

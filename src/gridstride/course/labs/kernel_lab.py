@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.closed_at_end import ClosedAtEnd
-from gridstride.course.figures.figures import Bench
+from gridstride.course.figures.figures import WorkedKernels
 from gridstride.course.labs.bounds import exceeded
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, without_more_time
 from gridstride.course.lesson import Day
@@ -34,7 +34,7 @@ class KernelLab(ClosedAtEnd):
         self.day = day
         device = VirtualGPU(day.lab.chip, time_limit=_PATIENCE)
         self._ladder = Ladder(find(day.lab.problem), device=device, sandbox=True, listeners=Listeners(case=progress))
-        self._bench = Bench(day)
+        self._bench = WorkedKernels(day)
 
     def warm_up(self) -> None:
         """Prepare the cases, so that the first verdict does not wait for them."""

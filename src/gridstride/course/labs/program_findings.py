@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.course.figures.arithmetic import evaluate
 from gridstride.course.labs.lab_verdict import LabFinding, with_line, without_more_time
-from gridstride.course.lesson import Lab, PrintedLine
+from gridstride.course.lesson import LabSpec, PrintedLine
 from gridstride.programs.calls.objects import left_in_words
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def printed_too_much(lost: int) -> str:
     return f"the program printed {lost:,} bytes more than are kept: does a loop in it ever end?"
 
 
-def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
+def wrong_lines(lab: LabSpec, sizes: Mapping[str, int], outcome: Outcome) -> Iterator[LabFinding]:
     """Lines that are missing or too many, or that come in another order where the lab has one."""
     in_turn = [line for rule in lab.lines for line in lines_of(rule, sizes)]
     expected, came = Counter(in_turn), Counter(outcome.stdout.splitlines())
@@ -162,7 +162,7 @@ def wrong_lines(lab: Lab, sizes: Mapping[str, int], outcome: Outcome) -> Iterato
         yield LabFinding("not_by_kernel", message)
 
 
-def wrong_numbers(lab: Lab, counts: Mapping[str, float], outcome: Outcome) -> Iterator[LabFinding]:
+def wrong_numbers(lab: LabSpec, counts: Mapping[str, float], outcome: Outcome) -> Iterator[LabFinding]:
     """Lines with a number that was measured, which are missing or say another one."""
     for text in lab.numbers:
         parts = list(string.Formatter().parse(text))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.course.figures.arithmetic import names
-from gridstride.course.figures.figures import LAB, Bench
+from gridstride.course.figures.figures import LAB, WorkedKernels
 from gridstride.course.figures.program_runs import counts
 from gridstride.course.labs.bounds import UNORDERED, out_of_bounds
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, with_words
@@ -31,7 +31,7 @@ from gridstride.course.labs.program_findings import (
     wrong_lines,
     wrong_numbers,
 )
-from gridstride.course.labs.program_trials import Trial, Trials
+from gridstride.course.labs.program_trials import ProgramTrial, Trials
 from gridstride.course.lesson import Day, LabRun
 from gridstride.programs.calls.activity import KERNEL_COUNTS, OF_LINKS
 from gridstride.programs.calls.objects import left_in_words
@@ -48,7 +48,7 @@ class ProgramLab(ClosedAtEnd):
 
     def __init__(self, day: Day, *, draw: random.Random | None = None) -> None:
         self.day = day
-        self._bench = Bench(day)
+        self._bench = WorkedKernels(day)
         self._trials = Trials(day.lab, draw or random.Random())
         self._first: dict[str, float] = {}
         self._source = day.lab.file
@@ -121,7 +121,7 @@ class ProgramLab(ClosedAtEnd):
         first = self._trials.drawn(self.day.lab.runs[0])
         return self._trials.outcome(first, predict=True, pictures=True), self._trials.called(first)
 
-    def _modelled(self) -> tuple[Trial, Outcome]:
+    def _modelled(self) -> tuple[ProgramTrial, Outcome]:
         """The first run once more, with counts of kernels and modelled times."""
         first = self._trials.drawn(self.day.lab.runs[0])
         return first, self._trials.outcome(first, predict=True)
@@ -170,10 +170,10 @@ class ProgramLab(ClosedAtEnd):
         if not findings:
             yield from self._beyond(trial, outcome)
 
-    def _ended_otherwise_modelled(self, trial: Trial) -> tuple[LabFinding, ...]:
+    def _ended_otherwise_modelled(self, trial: ProgramTrial) -> tuple[LabFinding, ...]:
         return tuple(ended_otherwise_modelled(self._trials.outcome(trial, predict=True), trial.run.status))
 
-    def _only_in_its_order(self, trial: Trial, text: str) -> Callable[[LabFinding], LabFinding]:
+    def _only_in_its_order(self, trial: ProgramTrial, text: str) -> Callable[[LabFinding], LabFinding]:
         """Adds to what is found in a run with a seed that all is well without, if it is so."""
 
         def explained(finding: LabFinding) -> LabFinding:
@@ -184,7 +184,7 @@ class ProgramLab(ClosedAtEnd):
 
         return explained
 
-    def _beyond(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
+    def _beyond(self, trial: ProgramTrial, outcome: Outcome) -> Iterator[LabFinding]:
         """Bounds that hold in each run, and in an ordered one that on what nothing orders."""
         run = trial.run
         findings: list[LabFinding] = []
@@ -198,7 +198,7 @@ class ProgramLab(ClosedAtEnd):
             message = f"{finding.message} (run as {self._trials.called(trial)})"
             yield replace(finding, message=message, shown=(f"{finding.kind.replace('_', ' ')}: {message}",))
 
-    def _first_finding(self, trial: Trial, outcome: Outcome, text: str) -> Iterator[LabFinding]:
+    def _first_finding(self, trial: ProgramTrial, outcome: Outcome, text: str) -> Iterator[LabFinding]:
         for finding in self._all_findings(trial, outcome):
             called = f" (run as {self._trials.called(trial)})" if self.day.lab.arguments else ""
             message = f"{finding.message}{called}"
@@ -207,7 +207,7 @@ class ProgramLab(ClosedAtEnd):
             yield LabFinding(finding.kind, message, finding.line, finding.where, (*shown, *finding.shown))
             return
 
-    def _all_findings(self, trial: Trial, outcome: Outcome) -> Iterator[LabFinding]:
+    def _all_findings(self, trial: ProgramTrial, outcome: Outcome) -> Iterator[LabFinding]:
         if trial.run.idle:  # who waits for what a kernel was to write may wait for ever, or fall over what is there
             if (results := self._trials.results(trial)) is not None:
                 yield from results.right_without_kernels()

@@ -14,9 +14,9 @@ from gridstride.course.figures.pictures import text
 from gridstride.course.labs.program_lab import ProgramLab
 from gridstride.course.lesson import Day
 from gridstride.judge.execution.access_map import WarpAccess
-from gridstride.judge.explain.launch import Launch, launch_profile
+from gridstride.judge.explain.launch import LaunchProfile, launch_profile
 from gridstride.judge.header import LaunchShape
-from gridstride.judge.report.launches_page import Program, render
+from gridstride.judge.report.launches_page import ProgramSource, render
 from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.plain import plain
 from gridstride.programs.calls.launch_pictures import MOST
@@ -38,7 +38,7 @@ def page(day: Day, file: Path) -> str:
     """The page of the program's launches; BuildFailed, NothingToShow."""
     launches, called = _observed(day, file)
     source = file.read_text(encoding="utf-8-sig", errors="replace")
-    program = Program(day.lab.file, source, called, chip(day.lab.chip).properties.name)
+    program = ProgramSource(day.lab.file, source, called, chip(day.lab.chip).properties.name)
     return render(program, launches, command=f"gridstride watch {day.number}")
 
 
@@ -60,7 +60,7 @@ def lines(day: Day, file: Path) -> Iterator[str]:
         yield from (f"  {row}" for row in text(access).splitlines())
 
 
-def _observed(day: Day, file: Path) -> tuple[list[Launch], str]:
+def _observed(day: Day, file: Path) -> tuple[list[LaunchProfile], str]:
     """The launches of a program in the lab's first run, and how it was called."""
     source = file.read_text(encoding="utf-8-sig", errors="replace")
     with ProgramLab(day, draw=random.Random(0)) as lab:
@@ -69,7 +69,7 @@ def _observed(day: Day, file: Path) -> tuple[list[Launch], str]:
     return launches_of(outcome, day.lab.chip, source, file.name), called
 
 
-def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) -> list[Launch]:
+def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) -> list[LaunchProfile]:
     """What the program's process says of its launches, looked at first; NothingToShow."""
     try:
         launches = [_launch(launch, chip_name, source, filename) for launch in outcome.ended.launches[:MOST]]
@@ -84,7 +84,7 @@ def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) ->
 
 
 @checked_words.strict
-def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str) -> Launch:
+def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str) -> LaunchProfile:
     grid, block, shared = words["shape"]
     shape = LaunchShape(_dim3(grid), _dim3(block), checked_words.whole(shared, 0, _MOST_SHARED))
     run = run_records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
@@ -95,7 +95,7 @@ def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str
     if not math.isfinite(us) or us < 0:
         raise checked_words.MalformedError("a time that is none")
     profile = launch_profile(run, source, filename, accesses, records.steps_of(words["way"]))
-    return Launch(run.kernel, checked_words.whole(words["launches"], 1, _MOST_COUNTED), us, profile)
+    return LaunchProfile(run.kernel, checked_words.whole(words["launches"], 1, _MOST_COUNTED), us, profile)
 
 
 def _dim3(words: Sequence[Any]) -> tuple[int, int, int]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.course.files.program_lab_file import problem_of
 from gridstride.course.labs.program_results import COPY_LOG, Results
-from gridstride.course.lesson import Lab, LabRun
+from gridstride.course.lesson import LabRun, LabSpec
 
 if TYPE_CHECKING:
-    from gridstride.judge.reference.prepared_cases import Prepared
+    from gridstride.judge.reference.prepared_cases import PreparedCase
     from gridstride.programs.process.confined import Outcome
 
 _IDLE_SECONDS = 10.0
@@ -22,45 +22,45 @@ _SEED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ProgramTrial:
     """One run's sizes, and the problem's data and answers where the lab has a problem. `seed` is of an order of blocks,
     warps and lanes, None for the usual one.
     """
 
     run: LabRun
     sizes: Mapping[str, int]
-    prepared: Prepared | None
+    prepared: PreparedCase | None
     seed: int | None = None
 
 
 class Trials:
     """The runs of the program in one room. `draw` gives their sizes, data and orders."""
 
-    def __init__(self, lab: Lab, draw: random.Random) -> None:
+    def __init__(self, lab: LabSpec, draw: random.Random) -> None:
         from gridstride.programs.process.confined import ProgramRoom
 
         self.lab, self.draw = lab, draw
         self.room = ProgramRoom(chip=lab.chip)
         self._problem = problem_of(lab)
 
-    def drawn(self, run: LabRun) -> Trial:
+    def drawn(self, run: LabRun) -> ProgramTrial:
         """With sizes and data of its own. Plain runs but the first one come in an order of their own, too."""
         sizes = {name: self.draw.randint(low, high) for name, (low, high) in run.sizes.items()}
         usual = run is self.lab.runs[0] or run.fails or run.idle or run.late or run.checks
         seed = None if usual else self.draw.randrange(_SEED) | 1  # odd ones have the lanes in reverse
         return replace(self._prepared(run, sizes), seed=seed)
 
-    def _prepared(self, run: LabRun, sizes: Mapping[str, int]) -> Trial:
+    def _prepared(self, run: LabRun, sizes: Mapping[str, int]) -> ProgramTrial:
         from gridstride.judge.problem import Case
         from gridstride.judge.reference.prepared_cases import prepare
 
         if self._problem is None:
-            return Trial(run, sizes, None)
+            return ProgramTrial(run, sizes, None)
         (prepared,) = prepare(self._problem, [Case(sizes, "normal", self.draw.randrange(_SEED), hidden=True)])
-        return Trial(run, sizes, prepared)
+        return ProgramTrial(run, sizes, prepared)
 
     def outcome(
-        self, trial: Trial, *, predict: bool = False, pictures: bool = False, tells_calls: bool = False
+        self, trial: ProgramTrial, *, predict: bool = False, pictures: bool = False, tells_calls: bool = False
     ) -> Outcome:
         """The program is run."""
         from gridstride.programs.run import Settings
@@ -79,14 +79,14 @@ class Trials:
         """Whether kernels are to compute all of the results: it is so where a run has kernels that do nothing."""
         return any(run.idle for run in self.lab.runs)
 
-    def results(self, trial: Trial) -> Results | None:
+    def results(self, trial: ProgramTrial) -> Results | None:
         """The files that the run was to write; None where it was to print only."""
         if trial.prepared is None or self._problem is None:
             return None
         share = max(run.may_be_right for run in self.lab.runs)
         return Results(self._problem, trial.prepared, self.room.data, share)
 
-    def with_other_data(self, trial: Trial) -> Results:
+    def with_other_data(self, trial: ProgramTrial) -> Results:
         """The files of a run of the same sizes."""
         other = self._prepared(trial.run, trial.sizes)
         self.outcome(other)
@@ -94,7 +94,7 @@ class Trials:
         assert results is not None
         return results
 
-    def _arguments(self, trial: Trial) -> list[str]:
+    def _arguments(self, trial: ProgramTrial) -> list[str]:
         """The program's arguments; the files that they name hold the run's data."""
         values: dict[str, Any] = dict(trial.sizes)
         if trial.prepared is not None:
@@ -107,7 +107,7 @@ class Trials:
                 values.setdefault(name, str(self.room.data / f"{name}.bin"))
         return [argument.format(**values) for argument in self.lab.arguments]
 
-    def called(self, trial: Trial) -> str:
+    def called(self, trial: ProgramTrial) -> str:
         """How the program was called, in words that fit a line: its files without their folder."""
         words = [Path(argument).name if argument.startswith("/") else argument for argument in self._arguments(trial)]
         gpus = f", with {trial.run.gpus} GPUs" if trial.run.gpus > 1 else ""

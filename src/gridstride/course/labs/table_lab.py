@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.course.figures.arithmetic import evaluate
-from gridstride.course.figures.figures import Bench, of_chip, plain_number
+from gridstride.course.figures.figures import WorkedKernels, of_chip, plain_number
 from gridstride.course.files.strict_toml import PLACE
 from gridstride.course.files.toml_lines import lines_of
 from gridstride.course.labs.kernel_rows import explained
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line
-from gridstride.course.lesson import Column, Day, Lab
+from gridstride.course.lesson import Day, LabSpec, TableColumn
 
 KINDS = ("unreadable", "empty_cell", "wrong_value", "no_number", "unknown_row", "unknown_column",
          "unknown_word")  # fmt: skip
@@ -35,7 +35,7 @@ def judge(day: Day, file: Path) -> LabVerdict:
     findings = tuple(_findings(day, text))
     measured = {}
     if not findings:
-        bench = Bench(day)
+        bench = WorkedKernels(day)
         measured = {name: bench.value(name) for name in day.lab.measures}
     cells = len(day.lab.rows) * len(day.lab.columns)
     return LabVerdict(day.number, findings, time.perf_counter() - began, measured, cells, source=text)
@@ -83,7 +83,7 @@ def _unknown(what: str, cell: Any, known: Any, lines: Any, path: tuple[str, ...]
             yield LabFinding(f"unknown_{what}", f"{name} is no {what} of the table: {hint}", lines.get((*path, name)))
 
 
-def _cell(lab: Lab, row: str, column: Column, cell: Any, line: int | None) -> LabFinding | None:
+def _cell(lab: LabSpec, row: str, column: TableColumn, cell: Any, line: int | None) -> LabFinding | None:
     where = f"{row}.{column.name}"
     if cell == "":
         unit = f", in {column.unit}" if column.unit else ""
@@ -116,7 +116,7 @@ def _short(cell: object) -> str:
     return shown if len(shown) <= _WIDE else f"{shown[:_WIDE]}…"
 
 
-def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
+def _data(lab: LabSpec, row: str) -> tuple[str, dict[str, float]]:
     """A kernel's limiter and counts; of a chip its data, and no limiter."""
     for kernel in lab.kernels:
         if kernel.name == row:
@@ -124,7 +124,7 @@ def _data(lab: Lab, row: str) -> tuple[str, dict[str, float]]:
     return "", of_chip(row)
 
 
-def _word(lab: Lab, row: str, column: Column, cell: Any, line: int | None) -> LabFinding | None:
+def _word(lab: LabSpec, row: str, column: TableColumn, cell: Any, line: int | None) -> LabFinding | None:
     """What is wrong in a cell for a word; case does not count."""
     where = f"{row}.{column.name}"
     word = next((word for word in column.words if word.lower() == str(cell).strip().lower()), None)
@@ -136,7 +136,7 @@ def _word(lab: Lab, row: str, column: Column, cell: Any, line: int | None) -> La
     return LabFinding("wrong_value", f'{where} = "{word}": {column.words[word]}', line, where)
 
 
-def _no_number(column: Column, cell: object) -> str:
+def _no_number(column: TableColumn, cell: object) -> str:
     """What to write in place of something else than a number: most often it is one, in quotes."""
     number = _NUMBER.fullmatch(cell) if isinstance(cell, str) else None
     if number is None:

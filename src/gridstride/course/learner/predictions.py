@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gridstride.course.figures.figures import counted
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.quiz import is_near
 from gridstride.course.lesson import Day
 
 
-def predictions(day: Day, progress: Progress) -> dict[str, str]:
+def predictions(day: Day, progress: LearnerProgress) -> dict[str, str]:
     """What the learner said last of each figure, by the figure's name."""
     figures = {question.id: question.figure for question in day.questions if question.figure}
     return {

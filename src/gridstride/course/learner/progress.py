@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,21 +14,27 @@ from gridstride.course.learner.database import Database
 _RUN = "at, day, passed, finding, message, seconds, measured, source, cases, chip"
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDetails:
+    """What a verdict rests on: the first finding, or what was measured of a file that passed."""
+
+    finding: str = ""
+    message: str = ""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    source: str | None = None
+    """The text that was judged; None where it did not pass, or was recorded by a version that did not keep it."""
+    cases: int | None = None
+    chip: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord(RunDetails):
     """One verdict on a lab's file."""
 
     at: datetime
     day: int
     passed: bool
-    finding: str
-    message: str
     seconds: float
-    measured: Mapping[str, float]
-    source: str | None = None
-    """The text that was judged; None where it did not pass, or was recorded by a version that did not keep it."""
-    cases: int | None = None
-    chip: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +48,25 @@ class AnswerRecord:
     right: bool
 
 
-class Progress(Database):
+class LearnerProgress(Database):
     """The records, each written in a transaction of its own."""
 
-    def record_run(
-        self, day: int, *, passed: bool, seconds: float, finding: str = "", message: str = "",
-        measured: Mapping[str, float] | None = None, source: str | None = None, cases: int | None = None,
-        chip: str | None = None,
-    ) -> None:  # fmt: skip
+    def record_run(self, day: int, *, passed: bool, seconds: float, details: RunDetails | None = None) -> None:
         """Keep a verdict, with what was found first and what was measured; of a pass also the source that passed."""
-        counted = json.dumps(dict(measured or {}))
-        row = (self.now(), day, passed, finding, message, seconds, counted, source, cases, chip)
+        of = details or RunDetails()
+        measured = json.dumps(dict(of.measured))
+        row = (self.now(), day, passed, of.finding, of.message, seconds, measured, of.source, of.cases, of.chip)
         with self.writing() as database:
             database.execute(f"INSERT INTO run ({_RUN}) VALUES ({', '.join('?' * len(row))})", row)
 
     def record_verdict(self, verdict: LabVerdict) -> None:
         """Keep a lab's verdict; of a pass also the source."""
         first = verdict.findings[0] if verdict.findings else None
-        self.record_run(
-            verdict.day, passed=verdict.passed, seconds=verdict.seconds, finding=first.kind if first else "",
-            message=first.message if first else "", measured=verdict.measured, cases=verdict.cases,
-            chip=verdict.chip or None, source=verdict.source if verdict.passed else None,
+        details = RunDetails(
+            finding=first.kind if first else "", message=first.message if first else "", measured=verdict.measured,
+            cases=verdict.cases, chip=verdict.chip or None, source=verdict.source if verdict.passed else None,
         )  # fmt: skip
+        self.record_run(verdict.day, passed=verdict.passed, seconds=verdict.seconds, details=details)
 
     def record_answer(self, day: int, question: str, answer: str, *, right: bool) -> None:
         """Keep an answer."""
@@ -89,8 +92,9 @@ class Progress(Database):
     def runs(self, day: int | None = None) -> list[RunRecord]:
         """Every verdict, oldest first; of one day only where it is given."""
         rows = self._of_day(f"SELECT {_RUN} FROM run", day)
-        return [RunRecord(_time(at), number, bool(passed), finding, message, seconds, json.loads(measured), *kept)
-                for at, number, passed, finding, message, seconds, measured, *kept in rows]  # fmt: skip
+        records = (dict(zip(_RUN.split(", "), row, strict=True)) for row in rows)
+        return [RunRecord(**record | {"at": _time(record["at"]), "passed": bool(record["passed"]),
+                                      "measured": json.loads(record["measured"])}) for record in records]  # fmt: skip
 
     def answers(self, day: int | None = None) -> list[AnswerRecord]:
         """Every answer, oldest first; of one day only where it is given."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gridstride.course.figures.figures import Bench, counted, plain_number
+from gridstride.course.figures.figures import WorkedKernels, counted, plain_number
 from gridstride.course.learner.spacing import due
-from gridstride.course.lesson import LETTERS, Day, Question
+from gridstride.course.lesson import LETTERS, Day, QuizQuestion
 
 RETURNING = 2  # questions of earlier days in each quiz
 _MEASURED = "measured"
@@ -25,7 +25,7 @@ class Marked:
     """An answer, whether it is right, and why; `measured` is the figure that was predicted."""
 
     day: int
-    question: Question
+    question: QuizQuestion
     given: str
     right: bool
     why: str
@@ -37,18 +37,18 @@ class Marked:
                 "why": self.why, "measured": self.measured}  # fmt: skip
 
 
-def question_json(day: Day, question: Question) -> dict[str, Any]:
+def question_json(day: Day, question: QuizQuestion) -> dict[str, Any]:
     """The question without its answer."""
     choices = {letter: choice.text for letter, choice in zip(LETTERS, question.choices, strict=False)}
     unit = day.figures[question.figure].unit if question.figure else None
     return {"day": day.number, "question": question.id, "ask": question.ask.strip(), "choices": choices, "unit": unit}
 
 
-def mark(day: Day, question: Question, answer: str, bench: Bench | None = None) -> Marked:
+def mark(day: Day, question: QuizQuestion, answer: str, bench: WorkedKernels | None = None) -> Marked:
     """The answer judged; a prediction is compared with what a run counts now. AnswerError where it is no answer."""
     answer = read_answer(question, answer)
     if question.figure:
-        return _predicted(day, question, answer, bench or Bench(day))
+        return _predicted(day, question, answer, bench or WorkedKernels(day))
     right = answer == question.answer
     why = question.choices[LETTERS.index(answer)].why
     if not right:
@@ -56,7 +56,7 @@ def mark(day: Day, question: Question, answer: str, bench: Bench | None = None) 
     return Marked(day.number, question, answer, right, why)
 
 
-def read_answer(question: Question, answer: str) -> str:
+def read_answer(question: QuizQuestion, answer: str) -> str:
     """The answer as it is recorded; AnswerError where it is neither one of the letters nor, for a figure, a number."""
     answer = answer.strip().lower()
     if question.figure:
@@ -75,7 +75,7 @@ def _number(answer: str) -> float:
         return math.nan
 
 
-def _predicted(day: Day, question: Question, answer: str, bench: Bench) -> Marked:
+def _predicted(day: Day, question: QuizQuestion, answer: str, bench: WorkedKernels) -> Marked:
     number = _number(answer)
     measured = bench.value(question.figure)
     right = is_near(question, number, measured)
@@ -87,7 +87,7 @@ def _predicted(day: Day, question: Question, answer: str, bench: Bench) -> Marke
     return Marked(day.number, question, answer, right, " ".join(part for part in parts if part), measured)
 
 
-def is_near(question: Question, number: float, measured: float) -> bool:
+def is_near(question: QuizQuestion, number: float, measured: float) -> bool:
     """Whether a prediction is near enough to what was measured, or as near as it is shown."""
     near = abs(number - measured) <= question.tolerance * abs(measured) + 1e-9 * abs(measured)
     return near or plain_number(number) == plain_number(measured)
@@ -96,9 +96,9 @@ def is_near(question: Question, number: float, measured: float) -> bool:
 Answers = Mapping[tuple[int, str], Sequence[tuple[datetime, bool]]]
 
 
-def returning(days: Iterable[Day], answers: Answers, now: datetime, *, but: int) -> list[tuple[Day, Question]]:
+def returning(days: Iterable[Day], answers: Answers, now: datetime, *, but: int) -> list[tuple[Day, QuizQuestion]]:
     """The questions that are due, longest due first, but those of day `but`: its quiz asks them anyway."""
-    returning_questions: list[tuple[datetime, Day, Question]] = []
+    returning_questions: list[tuple[datetime, Day, QuizQuestion]] = []
     for day in days:
         for question in day.questions if day.number != but else ():
             back = due(answers.get((day.number, question.id), ()))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.quiz import RETURNING, Answers, returning
-from gridstride.course.lesson import Day, Question
+from gridstride.course.lesson import Day, QuizQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class DayStanding:
         }  # fmt: skip
 
 
-def standing(day: Day, progress: Progress) -> DayStanding:
+def standing(day: Day, progress: LearnerProgress) -> DayStanding:
     """Of one day."""
     runs = progress.runs(day.number)
     last = {answer.question: answer.right for answer in progress.answers(day.number)}
@@ -41,7 +41,7 @@ def standing(day: Day, progress: Progress) -> DayStanding:
                        sum(last.values()), len(last), progress.solution_seen_early(day.number))  # fmt: skip
 
 
-def next_day(days: Iterable[Day], progress: Progress) -> Day | None:
+def next_day(days: Iterable[Day], progress: LearnerProgress) -> Day | None:
     """The first day whose lab has not been passed; None where all have."""
     passed = {run.day for run in progress.runs() if run.passed}
     return next((day for day in days if day.number not in passed), None)
@@ -63,7 +63,7 @@ def streak(times: Iterable[datetime], today: date) -> int:
     return count
 
 
-def answers_by_question(progress: Progress) -> Answers:
+def answers_by_question(progress: LearnerProgress) -> Answers:
     """When each question was answered, and whether right, oldest first."""
     by_question: dict[tuple[int, str], list[tuple[datetime, bool]]] = {}
     for answer in progress.answers():
@@ -71,12 +71,14 @@ def answers_by_question(progress: Progress) -> Answers:
     return by_question
 
 
-def due_count(days: Iterable[Day], progress: Progress, now: datetime) -> int:
+def due_count(days: Iterable[Day], progress: LearnerProgress, now: datetime) -> int:
     """How many questions wait to be asked again."""
     return len(returning(days, answers_by_question(progress), now, but=0))
 
 
-def asked_with(day: Day, days: Iterable[Day], progress: Progress, now: datetime) -> list[tuple[Day, Question]]:
+def asked_with(
+    day: Day, days: Iterable[Day], progress: LearnerProgress, now: datetime
+) -> list[tuple[Day, QuizQuestion]]:
     """A day's own questions, then those of other days that are due."""
     due = returning(days, answers_by_question(progress), now, but=day.number)
     return [*((day, question) for question in day.questions), *due[:RETURNING]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.course.portfolio.entries import Entry
+from gridstride.course.portfolio.entries import PassedLab
 
 if TYPE_CHECKING:
     from gridstride.judge.header import KernelFile
@@ -19,7 +19,7 @@ _PICTURED = 2  # accesses of a kernel
 _PATIENCE = 10.0  # seconds for a launch, which takes milliseconds
 
 
-def access_pictures(entry: Entry) -> Sequence[Pictured]:
+def access_pictures(entry: PassedLab) -> Sequence[Pictured]:
     """Pictures of the heaviest accesses; none of a lab without a kernel, or of one that cannot be run any more.
 
     The kernel runs in the judge's sandbox, as it did for its verdict.

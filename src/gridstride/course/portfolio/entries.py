@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from gridstride.course.figures.arithmetic import names
 from gridstride.course.figures.figures import LAB, counted, plain_number
-from gridstride.course.learner.progress import AnswerRecord, Progress, RunRecord
+from gridstride.course.learner.progress import AnswerRecord, LearnerProgress, RunRecord
 from gridstride.course.learner.quiz import is_near
 from gridstride.course.learner.standing import streak
 from gridstride.course.lesson import Day, Figure
@@ -30,7 +30,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PassedLab:
     """One passed lab. `run` is the newest pass whose source was kept, else the newest pass."""
 
     day: Day
@@ -47,21 +47,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PortfolioRecord:
     """Everything that is shown: the passed labs in order, `written` days that the course has, days in a row."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PassedLab, ...]
     written: int
     streak: int
 
 
-def record(days: Sequence[Day], progress: Progress, today: date) -> Record:
+def record(days: Sequence[Day], progress: LearnerProgress, today: date) -> PortfolioRecord:
     """What `progress` holds of these days."""
     entries = tuple(known for day in days if (known := entry(day, progress)) is not None)
-    return Record(entries, len(days), streak(progress.active_times(), today))
+    return PortfolioRecord(entries, len(days), streak(progress.active_times(), today))
 
 
-def entry(day: Day, progress: Progress) -> Entry | None:
+def entry(day: Day, progress: LearnerProgress) -> PassedLab | None:
     """One day's; None where its lab has not been passed."""
     runs = progress.runs(day.number)
     first = next((number for number, run in enumerate(runs) if run.passed), None)
@@ -70,7 +70,7 @@ def entry(day: Day, progress: Progress) -> Entry | None:
     passes = [run for run in runs if run.passed]
     shown = next((run for run in reversed(passes) if run.source is not None), passes[-1])
     predictions = _predictions(day, progress.answers(day.number), runs[first].at)
-    return Entry(day, shown, first + 1, progress.hints(day.number), progress.solution_seen_early(day.number),
+    return PassedLab(day, shown, first + 1, progress.hints(day.number), progress.solution_seen_early(day.number),
                  tuple(_measurements(day, shown, predictions)))  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.course.portfolio.entries import Entry, Record
+from gridstride.course.portfolio.entries import PassedLab, PortfolioRecord
 from gridstride.course.portfolio.highlight import highlighted
 from gridstride.course.portfolio.opening import opening
 from gridstride.judge import report
@@ -21,15 +21,15 @@ _FOLDERS = (Path(__file__).parent, Path(report.__file__).parent)  # frame and st
 _NAMELESS = "GPU kernels"
 _UNITS = {"kernel": "cases", "program": "runs", "writing": "cells"}  # what a verdict has gone through
 
-Draw = Callable[[Entry], "Sequence[Pictured]"]
+Draw = Callable[[PassedLab], "Sequence[Pictured]"]
 
 
-def page_names(record: Record) -> list[str]:
+def page_names(record: PortfolioRecord) -> list[str]:
     """The names of the files."""
     return [INDEX, *(entry.page for entry in record.entries)]
 
 
-def render(record: Record, *, name: str, today: date, draw: Draw) -> dict[str, str]:
+def render(record: PortfolioRecord, *, name: str, today: date, draw: Draw) -> dict[str, str]:
     """The pages by the names of their files; `draw` gives the pictures of a lab."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -46,7 +46,7 @@ def render(record: Record, *, name: str, today: date, draw: Draw) -> dict[str, s
     return pages
 
 
-def _view(entry: Entry, draw: Draw) -> dict[str, Any]:
+def _view(entry: PassedLab, draw: Draw) -> dict[str, Any]:
     day, run = entry.day, entry.run
     return {
         "entry": entry,
@@ -61,7 +61,7 @@ def _view(entry: Entry, draw: Draw) -> dict[str, Any]:
     }
 
 
-def _with_cases(entry: Entry) -> str:
+def _with_cases(entry: PassedLab) -> str:
     """Behind the verdict in the index; empty where it was not recorded how many cases there were."""
     if not entry.run.cases:
         return ""

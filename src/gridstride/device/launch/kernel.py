@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gridstride.device.launch.parameters import KernelParameter
     from gridstride.device.modules.module import Module
     from gridstride.protocol import Device, DeviceKernel, Stream
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 P = ParamSpec("P")
 _SHAPES_KEPT = 256
@@ -103,7 +103,7 @@ class Kernel:
 
     def observe(
         self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
-    ) -> Callable[..., Run]:
+    ) -> Callable[..., ObservedRun]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(n, x, y)`."""
         launch_shape = shape(grid, block, shared, cooperative=cooperative, cluster=cluster)
         return lambda *args: self.bound().observe(launch_shape, args)
@@ -183,7 +183,7 @@ class BoundKernel:
                 staging.copy_back()
         self._count_versions(args)
 
-    def observe(self, shape: Shape, args: Sequence[Any]) -> Run:
+    def observe(self, shape: Shape, args: Sequence[Any]) -> ObservedRun:
         """Check, convert, run with counters; DeviceError where the device cannot count."""
         refuse_in_capture(f"{self._name}.observe", "observe it outside")
         observe = getattr(self.kernel, "observe", None)
@@ -194,7 +194,7 @@ class BoundKernel:
             )
         values = self._checked(shape, args)
         with Staging(self.device, values) as staging:
-            run: Run = observe(shape, self._pack(*values))
+            run: ObservedRun = observe(shape, self._pack(*values))
             staging.copy_back()
         self._count_versions(args)
         return run

@@ -13,7 +13,7 @@ from gridstride.device.launch.object_arguments import object_type
 from gridstride.protocol import ParameterLayout
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Parameter, Signature
+    from gridstride.compiler import KernelSignature, SourceParameter
     from gridstride.compiler.mangling import CompiledType
 
 _WORD = re.compile(r"\w+|\*|&")
@@ -47,7 +47,7 @@ class KernelParameter:
 
 def parameters(
     layouts: Sequence[ParameterLayout],
-    signature: Signature | None,
+    signature: KernelSignature | None,
     arguments: str | None,
     compiled: Sequence[CompiledType] | None = None,
 ) -> tuple[KernelParameter, ...]:
@@ -74,7 +74,7 @@ def parameters(
 
 
 def _from_compiler(
-    layout: ParameterLayout, compiled: CompiledType, known: Parameter | None, number: int
+    layout: ParameterLayout, compiled: CompiledType, known: SourceParameter | None, number: int
 ) -> KernelParameter:
     """Spelled as in the source where that says the same, as the compiler has it behind an alias."""
     same = known is not None and (known.dtype == compiled.dtype) and (known.settled or compiled.dtype is None)
@@ -96,7 +96,9 @@ def _from_ptx(layout: ParameterLayout, number: int) -> KernelParameter:
     return KernelParameter(layout, f"argument {number}", layout.type, pointer, None, None)
 
 
-def _from_source(layout: ParameterLayout, known: Parameter, types: dict[str, str], number: int) -> KernelParameter:
+def _from_source(
+    layout: ParameterLayout, known: SourceParameter, types: dict[str, str], number: int
+) -> KernelParameter:
     pointer = known.pointer or layout.pointer
     return KernelParameter(
         layout=layout,

@@ -30,14 +30,14 @@ _INTEGERS = {f"{sign}int{bits}": (sign == "", bits // 8) for sign in ("", "u") f
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PackedField:
     """One parameter of a packed launch: its `struct` code, and what turns an argument into what the code takes."""
 
     code: str
     convert: Convert
 
 
-def scalar_field(where: str, spelled: str, ptx_type: str, size: int, dtype: str | None) -> Field:
+def scalar_field(where: str, spelled: str, ptx_type: str, size: int, dtype: str | None) -> PackedField:
     """The field of a scalar or struct parameter.
 
     `where` begins its messages ("saxpy: alpha"), `spelled` is its C type, `dtype` the NumPy name of it where known;
@@ -47,14 +47,14 @@ def scalar_field(where: str, spelled: str, ptx_type: str, size: int, dtype: str 
     if dtype in _FLOATS:
         return _float(where, spelled, dtype)
     if dtype == "bool":
-        return Field("?", _boolean(where))
+        return PackedField("?", _boolean(where))
     if dtype in _INTEGERS:
         signed, _ = _INTEGERS[dtype]
         low, high = (-(1 << 8 * size - 1), (1 << 8 * size - 1) - 1) if signed else (0, (1 << 8 * size) - 1)
-        return Field(_SIGNED[size] if signed else _SIGNED[size].upper(), _integer(where, spelled, low, high))
+        return PackedField(_SIGNED[size] if signed else _SIGNED[size].upper(), _integer(where, spelled, low, high))
     if "[" in ptx_type or size not in _SIGNED:
-        return Field(f"{size}s", _structure(where, spelled, size))
-    return Field(_SIGNED[size].upper(), _either_sign(where, spelled, size))
+        return PackedField(f"{size}s", _structure(where, spelled, size))
+    return PackedField(_SIGNED[size].upper(), _either_sign(where, spelled, size))
 
 
 _PLAIN = {**_FLOAT_BYTES, "bool": 1, **{name: size for name, (_, size) in _INTEGERS.items()}}
@@ -98,7 +98,7 @@ def _boolean(where: str) -> Convert:
     return convert
 
 
-def _float(where: str, spelled: str, dtype: str) -> Field:
+def _float(where: str, spelled: str, dtype: str) -> PackedField:
     code, limit = _FLOATS[dtype]
 
     def convert(value: Any) -> float:
@@ -108,8 +108,8 @@ def _float(where: str, spelled: str, dtype: str) -> Field:
         raise LaunchError(f"{where} = {number!r} is too large for {spelled}")
 
     if dtype == "bfloat16":
-        return Field(code, lambda value: bfloat16_bits(convert(value)))
-    return Field(code, convert)
+        return PackedField(code, lambda value: bfloat16_bits(convert(value)))
+    return PackedField(code, convert)
 
 
 def _real(value: Any, where: str, spelled: str) -> float:

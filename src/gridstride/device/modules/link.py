@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from gridstride.device.choice import device as choose
 from gridstride.device.modules.module import Module
-from gridstride.device.modules.sources import Source, Unit, split_expression
-from gridstride.protocol import Piece
+from gridstride.device.modules.sources import CompiledUnit, Source, split_expression
+from gridstride.protocol import LinkInput
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Signature
+    from gridstride.compiler import KernelSignature
 
 
 class LinkedSource:
@@ -26,17 +26,17 @@ class LinkedSource:
         self.filename = " + ".join(dict.fromkeys(source.filename for source in sources))
 
     @cached_property
-    def signatures(self) -> Mapping[str, Signature]:
+    def signatures(self) -> Mapping[str, KernelSignature]:
         """The kernels of all sources."""
         return {name: s for source in reversed(self.sources) for name, s in source.signatures.items()}
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """The PTX of each; of the one that has the template, the instance asked for."""
         holder = None if expression is None else self._holder(expression)
         units = [(s, s.unit(arch, expression if s is holder else None)) for s in self.sources]
-        pieces = tuple(p for s, u in units for p in (u.pieces or (Piece(u.ptx, s.filename, s.text),)))
+        pieces = tuple(p for s, u in units for p in (u.pieces or (LinkInput(u.ptx, s.filename, s.text),)))
         text = "\n".join(f"// {p.filename}\n{p.ptx}" for p in pieces)
-        return Unit(text, next((u.lowered for s, u in units if s is holder), None), pieces)
+        return CompiledUnit(text, next((u.lowered for s, u in units if s is holder), None), pieces)
 
     def spells(self, name: str) -> bool:
         """Whether some text has the name."""

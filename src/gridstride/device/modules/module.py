@@ -17,11 +17,11 @@ from gridstride.device.choice import device as choose
 from gridstride.device.element_types import element_type
 from gridstride.device.launch.kernel import BoundKernel, Kernel
 from gridstride.device.launch.parameters import parameters
-from gridstride.device.modules.sources import CudaSource, PtxSource, Source, Unit, split_expression
+from gridstride.device.modules.sources import CompiledUnit, CudaSource, PtxSource, Source, split_expression
 from gridstride.protocol import LinkError, UnknownName
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Compiled, Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, KernelSignature
     from gridstride.protocol import Device, DeviceModule
 
 _PATH = re.compile(r"[^\n{};()<>]*\.(?:cu|cuh|ptx|h|hpp|cpp|cc|c|txt)", re.IGNORECASE)
@@ -278,7 +278,7 @@ class LoadedSource:
         spells = getattr(self._source, "spells", None)  # of several files, any may
         return bool(spells(base)) if spells else base in re.findall(r"\w+", self._source.text or "")
 
-    def _in_a_namespace(self, name: str) -> Signature | None:
+    def _in_a_namespace(self, name: str) -> KernelSignature | None:
         """The signature of a kernel declared extern "C" in a namespace, whose PTX name does not have that."""
         signatures = [signature for full, signature in self._source.signatures.items() if full.endswith(f"::{name}")]
         return signatures[0] if len(signatures) == 1 else None
@@ -301,7 +301,7 @@ class LoadedSource:
         hint = f"; did you mean {known[near[0]]!r}?" if near else "."
         return UnknownName(f"{where} has no kernel {name!r}{hint} It has: {', '.join(listing) or 'no kernels'}")
 
-    def _load(self, unit: Unit) -> DeviceModule:
+    def _load(self, unit: CompiledUnit) -> DeviceModule:
         if unit.pieces:
             return self._device.link(unit.pieces)
         return self._device.load(unit.ptx, source=self._source.text, filename=self._source.filename)
@@ -317,7 +317,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
-def _example(signature: Signature) -> str:
+def _example(signature: KernelSignature) -> str:
     arguments = (
         "16" if parameter.startswith(("int", "unsigned", "size_t")) else "float" for parameter in signature.template
     )

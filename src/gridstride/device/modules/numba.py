@@ -18,7 +18,7 @@ from gridstride.protocol import LaunchError
 
 if TYPE_CHECKING:
     from gridstride.compiler.python.numba import NumbaArgument, NumbaFunction
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 
 def numba(fn: Callable[..., Any], signature: Any) -> NumbaModule:
@@ -85,7 +85,7 @@ class NumbaKernel(Kernel):
 
     def observe(
         self, grid: Any, block: Any, shared: int = 0, *, cooperative: bool = False, cluster: Any = None
-    ) -> Callable[..., Run]:
+    ) -> Callable[..., ObservedRun]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid, block)(x, y)`."""
         cooperative = cooperative or self._module.meets_as_a_grid
         observed = super().observe(grid, block, shared, cooperative=cooperative, cluster=cluster)

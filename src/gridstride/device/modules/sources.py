@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from gridstride.protocol import Piece
+from gridstride.protocol import LinkInput
 
 if TYPE_CHECKING:
-    from gridstride.compiler import Compiled, Diagnostic, Signature
+    from gridstride.compiler import Compiled, Diagnostic, KernelSignature
 
 _NAME = re.compile(r"(?:::)?(\w+(?:::\w+)*)\s*(<.*>)?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CompiledUnit:
     """PTX of one compilation, and the PTX name of the expression that it was made for.
 
     With `pieces`, those are what is loaded, linked to one, and `ptx` only shows them.
@@ -27,7 +27,7 @@ class Unit:
 
     ptx: str
     lowered: str | None = None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[LinkInput, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     """Mangled names with the parameter types of kernels, by PTX name, where that itself has none."""
@@ -43,10 +43,10 @@ class Source(Protocol):
         """The source to show beside a finding; None when the PTX is all there is."""
 
     @property
-    def signatures(self) -> Mapping[str, Signature]:
+    def signatures(self) -> Mapping[str, KernelSignature]:
         """Kernels by their source name with its namespaces, as far as the source tells."""
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """PTX for `arch`: of everything, or of one template instance."""
 
 
@@ -63,17 +63,17 @@ class CudaSource:
         self._options = options if isinstance(options, str) else tuple(options)  # one string is refused in words
         self._include_paths = tuple(include_paths)
         self._compiler = compiler
-        self._units: dict[tuple[str, str | None], Unit] = {}
+        self._units: dict[tuple[str, str | None], CompiledUnit] = {}
         self._warned: set[Diagnostic] = set()
 
     @functools.cached_property
-    def signatures(self) -> Mapping[str, Signature]:
+    def signatures(self) -> Mapping[str, KernelSignature]:
         """Kernels found in the source by a tokenizer."""
         from gridstride.compiler import cached_signatures
 
         return cached_signatures(self._code)
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """PTX for `arch`; gridstride.CompileError."""
         key = (arch, expression)
         if key not in self._units:
@@ -102,7 +102,7 @@ class CudaSource:
         """Has `unit` give this compilation for its architecture, of everything (None) and of template instances."""
         for expression in expressions:
             lowered = None if expression is None else compiled.names[expression]
-            self._units[compiled.arch, expression] = Unit(
+            self._units[compiled.arch, expression] = CompiledUnit(
                 compiled.ptx, lowered, warnings=compiled.warnings, types=compiled.types
             )
 
@@ -128,10 +128,10 @@ class PtxSource:
 
     def __init__(self, ptx: str, *, filename: str) -> None:
         self.filename = filename
-        self.signatures: Mapping[str, Signature] = {}
-        self._unit = Unit(ptx)
+        self.signatures: Mapping[str, KernelSignature] = {}
+        self._unit = CompiledUnit(ptx)
 
-    def unit(self, arch: str, expression: str | None = None) -> Unit:
+    def unit(self, arch: str, expression: str | None = None) -> CompiledUnit:
         """The text, whatever the chip; a device refuses what it cannot run."""
         return self._unit
 

@@ -21,7 +21,7 @@ from gridstride.protocol import LaunchError
 if TYPE_CHECKING:
     from gridstride.compiler.python.triton import TritonCode, TritonFunction
     from gridstride.protocol import Device
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 
 def triton(
@@ -102,10 +102,10 @@ class TritonKernel(Kernel):
         *,
         cooperative: bool = False,
         cluster: Any = None,
-    ) -> Callable[..., Run]:
+    ) -> Callable[..., ObservedRun]:
         """Launcher that also counts, for the virtual GPU: `run = kernel.observe(grid)(x, y, n)`."""
 
-        def observed(*args: Any, **named: Any) -> Run:
+        def observed(*args: Any, **named: Any) -> ObservedRun:
             launch_shape = self._shape(grid, block, shared)
             run = super(TritonKernel, self).observe(**launch_shape, cooperative=cooperative, cluster=cluster)
             return run(*self._arguments(args, named, launch_shape["grid"]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridstride.compiler.headers import library
 from gridstride.device.physical.driver import bindings, failure
-from gridstride.protocol import DeviceError, LinkError, Piece
+from gridstride.protocol import DeviceError, LinkError, LinkInput
 
 if TYPE_CHECKING:
     from gridstride.device.physical.physical_gpu import PhysicalGPU
@@ -20,12 +20,12 @@ _RUNTIME = re.compile(r"\b(__cudaCDP2\w+|cudaCGSynchronize|cudaCGGetIntrinsicHan
 _SYMBOLS = re.compile(r"undefined|unresolved|multiple definition|doesn't match|duplicate", re.IGNORECASE)
 
 
-def needs_runtime(pieces: Sequence[Piece]) -> bool:
+def needs_runtime(pieces: Sequence[LinkInput]) -> bool:
     """Whether some text calls CUDA's device runtime, a library that must be linked in."""
     return any(_RUNTIME.search(p.ptx) for p in pieces)
 
 
-def link_module(device: PhysicalGPU, pieces: Sequence[Piece], texts: Sequence[str]) -> Any:
+def link_module(device: PhysicalGPU, pieces: Sequence[LinkInput], texts: Sequence[str]) -> Any:
     """A CUmodule of all pieces, whose PTX for this driver is `texts`; LinkError with the linker's words."""
     driver = bindings()
     log, option = bytearray(_LOG_BYTES), driver.CUjit_option
@@ -67,7 +67,7 @@ def newer_runtime(path: str, driver_version: int) -> str:
     )
 
 
-def _check(result: tuple[Any, ...], log: bytearray, pieces: Sequence[Piece]) -> tuple[Any, ...]:
+def _check(result: tuple[Any, ...], log: bytearray, pieces: Sequence[LinkInput]) -> tuple[Any, ...]:
     code = int(result[0])
     if not code:
         return result[1:]

@@ -18,7 +18,7 @@ from gridstride.device.physical.physical_graphs import PhysicalRecording
 from gridstride.device.physical.physical_module import PhysicalModule
 from gridstride.device.physical.physical_properties import chip_of, properties_of
 from gridstride.device.physical.physical_streams import PhysicalEvent, PhysicalStream
-from gridstride.protocol import DeviceError, DeviceLost, NoDevice, Piece
+from gridstride.protocol import DeviceError, DeviceLost, LinkInput, NoDevice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,9 +170,9 @@ class PhysicalGPU:
     def load(self, ptx: str, *, source: str | None = None, filename: str = "<ptx>") -> PhysicalModule:
         """Compile PTX with the driver and load it; DeviceError carries the driver's log."""
         with self.current():
-            return PhysicalModule(self, (Piece(ptx, filename, source),))
+            return PhysicalModule(self, (LinkInput(ptx, filename, source),))
 
-    def link(self, pieces: Sequence[Piece]) -> PhysicalModule:
+    def link(self, pieces: Sequence[LinkInput]) -> PhysicalModule:
         """Link PTX texts with the driver and load the result; LinkError carries the linker's words."""
         with self.current():
             return PhysicalModule(self, pieces)

@@ -14,7 +14,7 @@ from gridstride.device.launch.entries import entry_parameters
 from gridstride.device.physical.driver import bindings, failure
 from gridstride.device.physical.linker import link_module, needs_runtime
 from gridstride.device.physical.physical_launch import Frame, attributes
-from gridstride.protocol import DeviceError, Dim3, LinkError, ParameterLayout, Piece, Shape, Stream
+from gridstride.protocol import DeviceError, Dim3, LinkError, LinkInput, ParameterLayout, Shape, Stream
 
 if TYPE_CHECKING:
     from gridstride.device.physical.physical_gpu import PhysicalGPU
@@ -31,7 +31,7 @@ _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 class PhysicalModule:
     """PTX loaded in the GPU's context; unloaded with the last kernel that stands on it."""
 
-    def __init__(self, device: PhysicalGPU, pieces: Sequence[Piece]) -> None:
+    def __init__(self, device: PhysicalGPU, pieces: Sequence[LinkInput]) -> None:
         self._device = device
         if len(pieces) > 1 or needs_runtime(pieces):
             self._module = link_module(device, pieces, [_lowered(p.ptx, device.newest_ptx) for p in pieces])

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from gridstride.device.physical.driver import bindings
-from gridstride.protocol import ImageLayout, Sampling
+from gridstride.protocol import ImageLayout, TextureSampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ class PhysicalImage:
         """Copies a level to a C-contiguous array."""
         self._copy(level, host, to_device=False)
 
-    def texture(self, sampling: Sampling) -> int:
+    def texture(self, sampling: TextureSampling) -> int:
         """A new texture object."""
         with self._device.current():
             handle = bindings().cuTexObjectCreate(self._resource(), _texture(self.layout, sampling), None)
@@ -147,7 +147,7 @@ def _array_flags(layout: ImageLayout) -> int:
     return functools.reduce(lambda flags, flag: flags | flag, (flag for flag, on in chosen.items() if on), 0)
 
 
-def _texture(layout: ImageLayout, sampling: Sampling) -> Any:
+def _texture(layout: ImageLayout, sampling: TextureSampling) -> Any:
     cu = bindings()
     description = cu.CUDA_TEXTURE_DESC()
     description.addressMode = [

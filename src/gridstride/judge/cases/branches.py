@@ -18,7 +18,7 @@ import numpy as np
 
 from gridstride.judge.cases.size_conditions import ORDERS, SizeCondition, changes
 from gridstride.judge.cases.sizes import VECTOR, free_sizes, middling
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Array, Case, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
@@ -103,7 +103,7 @@ class Combination:
 class Decisions:
     """What a kernel's conditions on the problem's sizes are for given sizes; others of its conditions are left out."""
 
-    def __init__(self, problem: Problem, launch: Launch | None, conditions: Iterable[SizeCondition]) -> None:
+    def __init__(self, problem: Problem, launch: SymbolicLaunch | None, conditions: Iterable[SizeCondition]) -> None:
         self._launch = launch
         self._places = {f"p{position}": p.name for position, p in enumerate(problem.parameters)}
         self._known: dict[tuple[tuple[int, ...], int | None], Signature] = {}
@@ -150,7 +150,7 @@ class Decisions:
 
 
 def branches(
-    problem: Problem, conditions: Iterable[SizeCondition], launch: Launch | None = None
+    problem: Problem, conditions: Iterable[SizeCondition], launch: SymbolicLaunch | None = None
 ) -> list[Branch | Combination]:
     """Both sides of each place where a kernel decides by a size, what lies above the usual sizes only past it; then the
     combinations that neither these nor the usual sizes meet.
@@ -195,7 +195,7 @@ def _most(problem: Problem, name: str) -> int:
 
 # -- combinations ------------------------------------------------------------------------------------------------------
 def _combinations(
-    problem: Problem, launch: Launch | None, conditions: Sequence[SizeCondition], sides: Sequence[Branch]
+    problem: Problem, launch: SymbolicLaunch | None, conditions: Sequence[SizeCondition], sides: Sequence[Branch]
 ) -> list[Combination]:
     decisions = Decisions(problem, launch, [*conditions, *_block_shapes(problem, launch)])
     if not decisions.conditions:
@@ -221,7 +221,7 @@ def _combinations(
     return combinations
 
 
-def _block_shapes(problem: Problem, launch: Launch | None) -> Iterator[SizeCondition]:
+def _block_shapes(problem: Problem, launch: SymbolicLaunch | None) -> Iterator[SizeCondition]:
     """Whether the block has so many threads along an axis, where the launch makes them of sizes: it decides, too."""
     for axis, expression in enumerate(launch.block if launch else ()):
         if names(expression) & set(free_sizes(problem)):

@@ -54,9 +54,9 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     """
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = _largest(problem)
-    rest = [kind for kind in kinds(problem) if kind != "normal"]
-    others = [Case(largest, kind, len(shapes) + number) for number, kind in enumerate(rest)]
-    seed = len(shapes) + len(rest)
+    other_kinds = [kind for kind in kinds(problem) if kind != "normal"]
+    others = [Case(largest, kind, len(shapes) + number) for number, kind in enumerate(other_kinds)]
+    seed = len(shapes) + len(other_kinds)
     one = Case(largest, "normal", seed, multiprocessors=1)
     apart = Case(
         _vectors(problem, largest), "normal", seed + 1, offsets={p.name: unit(problem, p) for p in placed(problem)}

@@ -34,7 +34,7 @@ from gridstride.judge.cases.sizes import (
     whole_tiles,
     widths,
 )
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Array, Case, Order, Parameter, Problem
 
 CHIPS = (1, 3)  # multiprocessors: a grid of few blocks, whose loops go round
@@ -79,7 +79,7 @@ class Coverage:
 def coverage(
     problem: Problem,
     cases: Iterable[Case],
-    launch: Launch | None = None,
+    launch: SymbolicLaunch | None = None,
     *,
     float_index: bool = False,
     conditions: Iterable[SizeCondition] = (),
@@ -100,7 +100,7 @@ def kinds_when_wide(problem: Problem, most: int) -> tuple[str, ...]:
 
 def classes(
     problem: Problem,
-    launch: Launch | None = None,
+    launch: SymbolicLaunch | None = None,
     *,
     float_index: bool = False,
     conditions: Iterable[SizeCondition] = (),
@@ -187,7 +187,7 @@ def _placements(problem: Problem) -> Iterator[CaseClass]:
             yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
 
 
-def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
+def _of_a_launch(problem: Problem, launch: SymbolicLaunch) -> Iterator[CaseClass]:
     """Those of the launch's own tiles."""
     for name, tile in launch_tiles(problem, launch).items():
         for tail in (0, *TAILS):
@@ -203,8 +203,8 @@ def _of_a_launch(problem: Problem, launch: Launch) -> Iterator[CaseClass]:
     if steps := whole_tiles(problem, launch):
         yield CaseClass("launch", "whole tiles in every size", _whole(steps))
         for name in problem.zeros:
-            rest = {other: step for other, step in steps.items() if other != name}
-            yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(rest)))
+            other_steps = {other: step for other, step in steps.items() if other != name}
+            yield CaseClass("launch", f"whole tiles, {name} = 0", _both(_without(name), _whole(other_steps)))
 
 
 def _of_a_branch(problem: Problem, branch: Branch | Combination) -> Iterator[CaseClass]:

@@ -25,11 +25,11 @@ def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int], *, le
     as the blocks of a cache or the terms of a sum: of one alone every place would hold the same.
     """
     seen = frozenset[str]().union(*(names(extent) for p in problem.outputs for extent in p.shape))
-    rest = {
+    drawn = {
         name: draw.randint(min(least if name in seen else max(least, 2), limit), min(3, limit))
         for name, limit in free_sizes(problem).items()
     }
-    return strided(draw, problem, {**rest, **sizes})
+    return strided(draw, problem, {**drawn, **sizes})
 
 
 def around(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:

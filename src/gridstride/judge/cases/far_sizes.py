@@ -12,12 +12,12 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Case, Problem
 from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _LEAST, _MOST = 1 << 18, 1 << 31
-_ELEMENTS = 160 << 20  # of all arrays of a case together
+MOST_ELEMENTS = 160 << 20  # of all arrays of a case together
 _SIZES = 3  # of one kernel
 _MARGIN = 1 << 10  # elements past a number
 _SMS = 132
@@ -39,31 +39,33 @@ def far_constants(ptx: str) -> tuple[int, ...]:
     return tuple(sorted(n for n in constants | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
 
 
-def far_sizes(problem: Problem, launch: Launch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
+def far_sizes(problem: Problem, launch: SymbolicLaunch, constants: Iterable[int]) -> Iterator[tuple[str, int]]:
     """Sizes that go far alone, each with what it must pass: constants, and where the grid stops to grow."""
     for name, most in problem.widest.items():
         timed = problem.timed[name]
         if timed > _LEAST:
             ends = sorted({*constants, *_ends_of_growth(problem, launch, name)})
-            passed = [end for end in ends if most < end < timed and _elements(problem, name, end) <= _ELEMENTS]
+            passed = [end for end in ends if most < end < timed and _elements(problem, name, end) <= MOST_ELEMENTS]
             yield from ((name, end) for end in passed[-_SIZES:])
 
 
 def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
     """A size past the end: two or four times as far where there is room: what is behind it decides something then."""
     far = (many * end for many in (4, 2) if many * end < problem.timed[name])
-    size = next((size for size in far if _elements(problem, name, size) <= _ELEMENTS), end)
+    size = next((size for size in far if _elements(problem, name, size) <= MOST_ELEMENTS), end)
     return size + draw.randint(1, _MARGIN)
 
 
-def far_cases(problem: Problem, launch: Launch, constants: Iterable[int], draw: random.Random) -> Iterator[Case]:
+def far_cases(
+    problem: Problem, launch: SymbolicLaunch, constants: Iterable[int], draw: random.Random
+) -> Iterator[Case]:
     """One case past each of them."""
     for name, end in far_sizes(problem, launch, constants):
         sizes = {**dict.fromkeys(problem.largest, 1), name: _past(problem, name, end, draw)}
         yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, once=True)
 
 
-def _ends_of_growth(problem: Problem, launch: Launch, name: str) -> Iterator[int]:
+def _ends_of_growth(problem: Problem, launch: SymbolicLaunch, name: str) -> Iterator[int]:
     """The size from which on the grid is that of the timed size, with an eighth of its elements behind it; a far size
     for a large grid of a fixed number; and the first with more blocks than a block has threads, which may join them.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from gridstride.judge.cases.branches import Branch, Combination, branches
 from gridstride.judge.cases.case_list import ONCE, large_cases, ordered
@@ -12,7 +12,9 @@ from gridstride.judge.cases.coverage import CROWDED, placed, unit
 from gridstride.judge.cases.data import kinds
 from gridstride.judge.cases.drawn_sizes import alone, among, strided
 from gridstride.judge.cases.far_sizes import far_cases
+from gridstride.judge.cases.product_cases import product_cases
 from gridstride.judge.cases.size_conditions import SizeCondition
+from gridstride.judge.cases.size_products import SizeProduct
 from gridstride.judge.cases.sizes import (
     BLOCKS,
     FLOAT_WIDTH,
@@ -26,7 +28,7 @@ from gridstride.judge.cases.sizes import (
     persistent,
     whole_tiles,
 )
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Order, Problem
 
 _IN_STEP = 1024
@@ -34,19 +36,23 @@ _IN_STEP = 1024
 _BETWEEN: tuple[tuple[Order, int], ...] = (("reversed", 1), ("in step", 1), ("reversed", 3))  # launches of small sizes
 
 
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """What a kernel's text says of the sizes that it must be run at: the fields of `KernelFacts` with these names."""
+
+    float_index: bool = False
+    conditions: tuple[SizeCondition, ...] = ()
+    constants: tuple[int, ...] = ()
+    products: tuple[SizeProduct, ...] = ()
+    keeps: bool = False
+
+
 def kernel_cases(
-    problem: Problem,
-    launch: Launch,
-    *,
-    float_index: bool,
-    conditions: Iterable[SizeCondition] = (),
-    constants: Iterable[int] = (),
-    keeps: bool = False,
-    seed: int,
-) -> tuple[Case, ...]:
-    """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, and at
-    both sides of what the kernel's text decides by; of one that `keeps` variables from launch to launch, a large size
-    behind others.
+    problem: Problem, launch: SymbolicLaunch, text: KernelText, *, seed: int
+) -> tuple[Case, ...]:  # fmt: skip
+    """Cases next to the tiles of the kernel's own launch, where an index is too large for the float that it was, at
+    both sides of what the kernel's text decides by, and where its products wrap; of one that keeps variables from
+    launch to launch, a large size behind others.
     """
     draw = random.Random(f"{problem.name} {seed} launch")
     cases = []
@@ -69,17 +75,18 @@ def kernel_cases(
         cases.append(Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=True))
     for sizes in _whole_tiles(draw, problem, launch):
         cases.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
-    if float_index:
+    if text.float_index:
         far = [*_far(draw, problem), *large_cases(draw, problem, FLOAT_WIDTH)]
         cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in far]
-    cases += far_cases(problem, launch, constants, draw)
-    for branch in branches(problem, conditions, launch):
+    cases += far_cases(problem, launch, text.constants, draw)
+    cases += product_cases(problem, launch, text.products, draw)
+    for branch in branches(problem, text.conditions, launch):
         reaching = _at_branch(draw, problem, branch)
         cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in reaching]
-    return (*ordered(cases), *(_left_over(draw, problem, launch) if keeps else ()))
+    return (*ordered(cases), *(_left_over(draw, problem, launch) if text.keeps else ()))
 
 
-def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[dict[str, int]]:
+def _whole_tiles(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[dict[str, int]]:
     """Sizes without a tail anywhere, where a kernel may leave its guards out; the same with each that may be 0 as 0."""
     steps = whole_tiles(problem, launch)
     sizes = {n: step * draw.randint(1, max(1, min(2, problem.largest[n] // step))) for n, step in steps.items()}
@@ -87,7 +94,7 @@ def _whole_tiles(draw: random.Random, problem: Problem, launch: Launch) -> Itera
         yield strided(draw, problem, {name: 0 if name == empty else size for name, size in sizes.items()})
 
 
-def _left_over(draw: random.Random, problem: Problem, launch: Launch) -> Iterator[Case]:
+def _left_over(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[Case]:
     """A large size, one or three small ones, and the large one in another order at once. What the first launch left for
     blocks that the small ones lack is taken for new where launches are told apart by one bit, or by two. And many
     blocks in step: who looks at what those before have left finds dozens that are no further than itself.

@@ -108,16 +108,8 @@ class SizeCondition:
 
     def moved(self, positions: Sequence[int | None]) -> SizeCondition | None:
         """The same by other places: `places[i]` is where argument i stands; None where it stands nowhere."""
-        arguments = {variable for variable in self.variables if variable[0] == "p"}
-        if any(int(argument[1:]) >= len(positions) or positions[int(argument[1:])] is None for argument in arguments):
-            return None
-
-        def elsewhere(expression: tuple[Token, ...]) -> tuple[Token, ...]:
-            return tuple(
-                f"p{positions[int(t[1:])]}" if isinstance(t, str) and t in arguments else t for t in expression
-            )
-
-        return SizeCondition(elsewhere(self.left), self.comparison, self.type, elsewhere(self.right))
+        left, right = (moved_expression(expression, positions) for expression in (self.left, self.right))
+        return SizeCondition(left, self.comparison, self.type, right) if left and right else None
 
 
 def size_conditions(ptx: str) -> tuple[SizeCondition, ...]:
@@ -179,12 +171,12 @@ def register_values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, 
     values: dict[str, tuple[Token, ...]] = {}
     known: set[str] = set()
     for opcode, operands in lines:
-        target, _, rest = operands.partition(", ")
+        target, _, sources = operands.partition(", ")
         if target in known:
             values.pop(target, None)
             continue
         known.add(target)
-        if tokens := _made(opcode.split("."), rest, values):
+        if tokens := _made(opcode.split("."), sources, values):
             values[target] = tokens
     return values
 
@@ -238,6 +230,15 @@ def operand_value(operand: str, values: Mapping[str, tuple[Token, ...]]) -> tupl
     if _WORD.fullmatch(text):
         return (int(text.rstrip("U"), 0),)
     return (_OF_LAUNCH[text],) if text in _OF_LAUNCH else values.get(text, ())
+
+
+def moved_expression(expression: tuple[Token, ...], positions: Sequence[int | None]) -> tuple[Token, ...]:
+    """The same by other places: `positions[i]` is where argument i stands; nothing where one stands nowhere."""
+    arguments = {int(token[1:]) for token in expression if isinstance(token, str) and _PLACE.fullmatch(token)}
+    if any(argument >= len(positions) or positions[argument] is None for argument in arguments):
+        return ()
+    moved = {f"p{argument}": f"p{positions[argument]}" for argument in arguments}
+    return tuple(moved.get(token, token) if isinstance(token, str) else token for token in expression)
 
 
 # -- what an expression comes to ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from gridstride.judge.header import MULTIPROCESSORS, Launch
+from gridstride.judge.header import MULTIPROCESSORS, SymbolicLaunch
 from gridstride.judge.problem import Array, Problem
 from gridstride.judge.symbols import ExpressionError, names
 
@@ -66,7 +66,7 @@ def rounded_down(limit: int) -> list[int]:
     of the point off has one too few at every multiple of such a size that is rounded alike.
     """
     n = np.arange(1, limit + 1, dtype=np.float32)
-    return [int(each) for each in n[n * (1 / n) < 1]]
+    return [int(count) for count in n[n * (1 / n) < 1]]
 
 
 def small_classes(limit: int) -> dict[str, Array]:
@@ -94,8 +94,10 @@ def quotients(problem: Problem) -> dict[tuple[str, str], list[int]]:
     twice the second. With the sizes of the second that float32 has no good reciprocal of.
     """
     far = {name: max(limit, problem.widest.get(name, 0)) for name, limit in free_sizes(problem).items()}
-    found = {(a, b): rounded_down(min(far[a] // 2, far[b], _DIVISORS)) for a, b in itertools.permutations(far, 2)}
-    return {pair: divisors for pair, divisors in found.items() if divisors}
+    largest_divisors = {
+        (a, b): rounded_down(min(far[a] // 2, far[b], _DIVISORS)) for a, b in itertools.permutations(far, 2)
+    }
+    return {pair: divisors for pair, divisors in largest_divisors.items() if divisors}
 
 
 def areas(problem: Problem) -> list[tuple[str, str]]:
@@ -117,7 +119,7 @@ def area(float_index: bool) -> int:
     return FLOAT_WIDTH if float_index else AREA
 
 
-def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
+def launch_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """By size, how many elements the launch covers with one block more; sizes that the grid does not hang on are left
     out, and so are those whose tile is 1 or beyond the largest size.
     """
@@ -130,22 +132,22 @@ def launch_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
     return tiles
 
 
-def whole_tiles(problem: Problem, launch: Launch) -> dict[str, int]:
+def whole_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """What every size is a multiple of in a launch without tails: the launch's own tile, or a whole warp where there is
     room for one. Empty where the launch has no tiles.
     """
     tiles = launch_tiles(problem, launch)
-    rest = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
-    return {**rest, **tiles} if tiles else {}
+    others = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
+    return {**others, **tiles} if tiles else {}
 
 
-def many_blocks(problem: Problem, launch: Launch) -> dict[str, int]:
+def many_blocks(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     """The launch's tiles of sizes that go far enough for more than `BLOCKS` blocks."""
     tiles = launch_tiles(problem, launch)
     return {name: tile for name, tile in tiles.items() if BLOCKS * tile < problem.widest.get(name, 0)}
 
 
-def crowded(problem: Problem, launch: Launch) -> list[str]:
+def crowded(problem: Problem, launch: SymbolicLaunch) -> list[str]:
     """Sizes near whose largest a block on a chip of one multiprocessor has more of the work than in any other case,
     while where the problem is timed it has more than there is room for here: what a block counts, in 16 bits or in a
     float, then goes as far as it can. A grid that no size is in is the same on every chip.
@@ -159,21 +161,21 @@ def crowded(problem: Problem, launch: Launch) -> list[str]:
     return crowded_sizes
 
 
-def persistent(problem: Problem, launch: Launch) -> list[dict[str, int]]:
+def persistent(problem: Problem, launch: SymbolicLaunch) -> list[dict[str, int]]:
     """Sizes with each one that goes far, alone, near its largest, and so much of another that blocks of a grid for one
     multiprocessor take several turns: what one leaves for the next lies in the buffers of long rows, too.
     """
     rows = []
     for (wide, most), (other, limit) in itertools.product(problem.widest.items(), free_sizes(problem).items()):
-        rest = {**dict.fromkeys(problem.largest, 1), wide: most}
-        turns = _turns(problem, launch, rest, other, limit) if wide != other else 0
+        others = {**dict.fromkeys(problem.largest, 1), wide: most}
+        turns = _turns(problem, launch, others, other, limit) if wide != other else 0
         if turns and turns * most <= MOST_OF_SEVERAL_TURNS:
-            rows.append({name: {**rest, other: turns}.get(name, 0) for name in problem.largest})
+            rows.append({name: {**others, other: turns}.get(name, 0) for name in problem.largest})
     strided = problem.strides.items()
     return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in rows]
 
 
-def _turns(problem: Problem, launch: Launch, sizes: Mapping[str, int], name: str, limit: int) -> int:
+def _turns(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], name: str, limit: int) -> int:
     """The least size at which a grid for one multiprocessor has stopped to grow, three times over; 0 where it grows on
     up to the limit, as on other chips.
     """
@@ -189,7 +191,7 @@ def _turns(problem: Problem, launch: Launch, sizes: Mapping[str, int], name: str
     return 3 * end if 3 * end <= limit and blocks(limit, _MANY) > last else 0
 
 
-def _share(problem: Problem, launch: Launch, sizes: Mapping[str, int], multiprocessors: int) -> float:
+def _share(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], multiprocessors: int) -> float:
     """The work that there is for each block, in operations or bytes; 0 where the launch has no grid."""
     try:
         blocks = prod(launch.shape({**sizes, MULTIPROCESSORS: multiprocessors}).grid)
@@ -198,7 +200,7 @@ def _share(problem: Problem, launch: Launch, sizes: Mapping[str, int], multiproc
     return max(problem.work(sizes)) / blocks if blocks else 0.0
 
 
-def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
+def _step(problem: Problem, launch: SymbolicLaunch, name: str, limit: int) -> int:
     """The distance between the two first sizes at which the grid grows, or the first; 0 where it never does."""
     try:
         first = _grows(problem, launch, name, 1, limit)
@@ -208,7 +210,7 @@ def _step(problem: Problem, launch: Launch, name: str, limit: int) -> int:
     return second - first if second else max(first - 1, 0)
 
 
-def _grows(problem: Problem, launch: Launch, name: str, start: int, limit: int) -> int:
+def _grows(problem: Problem, launch: SymbolicLaunch, name: str, start: int, limit: int) -> int:
     """The least size above `start`, up to `limit`, whose grid is another; 0 where there is none."""
 
     def grid(value: int) -> object:

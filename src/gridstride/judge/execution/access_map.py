@@ -19,7 +19,7 @@ from gridstride.virtual.ptx.syntax_errors import PtxError
 if TYPE_CHECKING:
     from gridstride.judge.execution.runnable import Runnable
     from gridstride.protocol import Dim3
-    from gridstride.virtual.ptx.module import Module
+    from gridstride.virtual.ptx.module import PtxModule
 
 _LANES = 32
 _SECTOR, _LINE = 32, 128  # bytes
@@ -116,7 +116,7 @@ class AccessProbes:
     lines, or on all where there are none.
     """
 
-    def __init__(self, parsed: Module, kernel: str, grid: Dim3, lines: Collection[int] | None) -> None:
+    def __init__(self, parsed: PtxModule, kernel: str, grid: Dim3, lines: Collection[int] | None) -> None:
         known = [site for site in probe.sites(parsed, kernel) if lines is None or site.line in lines]
         self.sites = known[:_MOST_SITES]
         self.numbers = {site.number: index for index, site in enumerate(self.sites)}
@@ -124,7 +124,7 @@ class AccessProbes:
         """Bytes of the variable that they write to."""
         self._block = _middle(grid)
 
-    def code(self, site: probe.Site) -> str:
+    def code(self, site: probe.AccessSite) -> str:
         """Of one access, for `probe.probed`."""
         return _code(self.numbers[site.number], self._block)
 
@@ -135,7 +135,7 @@ class AccessProbes:
         return tuple(access for access in accesses if access is not None)
 
 
-def _access(site: probe.Site, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> WarpAccess | None:
+def _access(site: probe.AccessSite, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> WarpAccess | None:
     """The record of one site, zero where a lane never came; addresses are kept with one added."""
     raw = [int(number) - 1 for number in seen]
     touched = [address for address in raw if address >= 0]

@@ -69,7 +69,7 @@ class Launchable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AttemptStep:
     """One of the runs that make an attempt: which of the inputs, in which memory, in the case's order or in turn."""
 
     values: int
@@ -77,7 +77,7 @@ class Step:
     ordered: bool
 
 
-def steps(case: Case, inputs: int) -> tuple[Step, ...]:
+def steps(case: Case, inputs: int) -> tuple[AttemptStep, ...]:
     """The runs on so many inputs: the first one twice, in turn and in the case's order, in the same memory; the others
     once, in the order that the run before had, in the same memory or in other memory.
 
@@ -85,9 +85,9 @@ def steps(case: Case, inputs: int) -> tuple[Step, ...]:
     data; what it keeps from every other launch, when the number of launches is odd.
     """
     if case.once:
-        return (Step(0, 0, case.swapped),)
-    first = [Step(0, 0, ordered_first(case, 0) != second) for second in (False, True)]
-    return (*first, *(Step(number, case.seed % 2, ordered_first(case, number)) for number in range(1, inputs)))
+        return (AttemptStep(0, 0, case.swapped),)
+    first = [AttemptStep(0, 0, ordered_first(case, 0) != second) for second in (False, True)]
+    return (*first, *(AttemptStep(number, case.seed % 2, ordered_first(case, number)) for number in range(1, inputs)))
 
 
 def ordered_first(case: Case, number: int) -> bool:

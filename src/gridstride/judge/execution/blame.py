@@ -26,7 +26,7 @@ Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class ElementWriter:
     """A thread that wrote an element, and on which line; `others` is how many times it was written besides."""
 
     line: int | None
@@ -82,7 +82,7 @@ class _Watch:
         self._buffers = Buffers.of_case(runnable.device, signature, case, inputs)
         self._array = self._buffers.arguments[[p.name for p in signature.parameters].index(name)]
 
-    def writer(self, element: int) -> Writer | None:
+    def writer(self, element: int) -> ElementWriter | None:
         """The last to write that element; None where nobody did."""
         if self._probed is None:
             return None
@@ -96,7 +96,7 @@ class _Watch:
         record = seen[_HEADER:].view(np.uint32).reshape(_MOST, -1)[(writes - 1) % _MOST]
         site, block, thread = (int(value) for value in record[:3])
         coordinates = _unfolded(block, self.shape.grid), _unfolded(thread, self.shape.block)
-        return Writer(self._lines.get(site), *coordinates, writes - 1)
+        return ElementWriter(self._lines.get(site), *coordinates, writes - 1)
 
 
 def _somebody(watch: _Watch, element: int, shape: tuple[int, ...]) -> Blame | None:
@@ -136,7 +136,7 @@ def _nobody(watch: _Watch, unwritten: Array) -> Blame | None:
     return Blame(f"{text}; {should[0]}" if should else text, writer.line, should[1] if should else None)
 
 
-def _next(watch: _Watch, near: int, writer: Writer) -> tuple[str, dict[str, Dim3] | None] | None:
+def _next(watch: _Watch, near: int, writer: ElementWriter) -> tuple[str, dict[str, Dim3] | None] | None:
     """The thread that would be next in a grid of one dimension, if the threads go on as the last two writers did."""
     grid, block = watch.shape.grid, watch.shape.block
     before = watch.writer(near - 1)
@@ -163,12 +163,12 @@ def _overlooked(runnable: Runnable) -> bool:
     return len(pieces) != 1 or probe.overlooked(pieces[0].ptx, kernel.module.parsed, kernel.name)
 
 
-def _sites(runnable: Runnable) -> list[probe.Site]:
+def _sites(runnable: Runnable) -> list[probe.AccessSite]:
     kernel: Any = runnable.kernel.bound().kernel
     return probe.sites(kernel.module.parsed, kernel.name)
 
 
-def _code(site: probe.Site) -> str:
+def _code(site: probe.AccessSite) -> str:
     """Notes who writes the bytes at the watched address."""
     return f"""ld.global.u64 %gs_at, [%gs_base];
 sub.u64 %gs_at, %gs_at, %gs_address;

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gridstride.compiler import Diagnostic
 from gridstride.judge.cases.far_sizes import far_constants
 from gridstride.judge.cases.size_conditions import SizeCondition, size_conditions
-from gridstride.judge.execution.block_products import BlockProduct, block_products
+from gridstride.judge.cases.size_products import SizeProduct, size_products
 from gridstride.judge.execution.divisions import Division, divisions
 
 _TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
@@ -30,8 +30,8 @@ class KernelFacts:
     parameters were found by their names, in whatever order they are. `conditions` are what its text decides by, over
     the problem's parameters by place. `constants`: whole numbers in its text that a size may pass. `narrow`: it
     computes in fewer bits than float32 somewhere. `keeps`: its module has variables that one launch may leave for the
-    next. `looks`: at what other blocks have written meanwhile, perhaps again and again until it is there. `products` of
-    a block's number and the problem's parameters, by place, are made in 32 bits.
+    next. `looks`: at what other blocks have written meanwhile, perhaps again and again until it is there. `products`
+    with sizes in them, the problem's parameters by place, are made in 32 bits.
     """
 
     float_index: bool = False
@@ -45,7 +45,7 @@ class KernelFacts:
     constants: tuple[int, ...] = ()
     keeps: bool = False
     looks: bool = False
-    products: tuple[BlockProduct, ...] = ()
+    products: tuple[SizeProduct, ...] = ()
 
     @staticmethod
     def of(
@@ -61,7 +61,7 @@ class KernelFacts:
         same as there unless given.
         """
         float_index = bool(_TO_FLOAT.search(ptx) and _FROM_FLOAT.search(ptx))
-        conditions, products = size_conditions(ptx), block_products(ptx)
+        conditions, products = size_conditions(ptx), size_products(ptx)
         if positions is not None:
             conditions = tuple(own for condition in conditions if (own := condition.moved(positions)))
             products = tuple(moved for product in products if (moved := product.moved(positions)))

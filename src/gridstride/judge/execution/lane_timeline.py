@@ -49,7 +49,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimelineStep:
     """A stretch as the warp ran it once, with the lanes that were on (bit k for lane k)."""
 
     stretch: Stretch
@@ -57,7 +57,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """What is issued until the lanes change: of which source lines, how many instructions, with which lanes on."""
 
     lines: frozenset[int]
@@ -65,14 +65,14 @@ class Row:
     lanes: int
 
 
-def rows(way: Sequence[Step]) -> list[Row]:
+def rows(way: Sequence[TimelineStep]) -> list[TimelineRow]:
     """A row for each time that the lanes change."""
-    result: list[Row] = []
+    result: list[TimelineRow] = []
     for step in way:
-        row = Row(frozenset(step.stretch.lines), step.stretch.instructions, step.lanes)
+        row = TimelineRow(frozenset(step.stretch.lines), step.stretch.instructions, step.lanes)
         if result and result[-1].lanes == row.lanes:
             last = result.pop()
-            row = Row(last.lines | row.lines, last.instructions + row.instructions, row.lanes)
+            row = TimelineRow(last.lines | row.lines, last.instructions + row.instructions, row.lanes)
         result.append(row)
     return result
 
@@ -88,7 +88,7 @@ def spans(lines: Iterable[int]) -> str:
     return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in runs)
 
 
-def way_of_a_warp(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+def way_of_a_warp(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
     """The same as `steps`; nothing where it cannot be seen (the kernel faults, or its PTX is not one text)."""
     if runnable.device.kind != "virtual":
         return ()
@@ -98,7 +98,7 @@ def way_of_a_warp(runnable: Runnable, signature: Signature, case: Case, inputs: 
         return ()
 
 
-def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
     """The way of warp 0 of the grid's first block; ValueError where the kernel's PTX is not one text."""
     from gridstride.device.choice import use
     from gridstride.device.modules.module import ptx
@@ -119,11 +119,11 @@ def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) 
     return read(left, known)
 
 
-def read(variable: np.ndarray[Any, Any], known: Sequence[Stretch]) -> tuple[Step, ...]:
+def read(variable: np.ndarray[Any, Any], known: Sequence[Stretch]) -> tuple[TimelineStep, ...]:
     """What the variable of the probes says after the launch."""
     count, *entries = variable.view(np.uint64).tolist()
     steps = entries[: min(count, MOST_STEPS)]
-    return tuple(Step(known[entry & 0xFFFFFFFF], entry >> 32) for entry in steps)
+    return tuple(TimelineStep(known[entry & 0xFFFFFFFF], entry >> 32) for entry in steps)
 
 
 def stretches(function: Function) -> tuple[Stretch, ...]:

@@ -18,7 +18,7 @@ from gridstride.device.choice import use
 from gridstride.device.launch.kernel import Kernel
 from gridstride.device.modules.module import ptx
 from gridstride.judge.problem import Case
-from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Module, Register, Symbol
+from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, PtxModule, Register, Symbol
 
 if TYPE_CHECKING:
     from gridstride.judge.execution.runnable import Runnable
@@ -32,7 +32,7 @@ _BITS = {"b8": 1, "u8": 1, "s8": 1, "b128": 16}
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AccessSite:
     """One access in the PTX: its space, bytes for a lane, its line in the kernel's own file."""
 
     number: int
@@ -44,10 +44,10 @@ class Site:
     writes: bool
 
 
-def sites(module: Module, entry: str) -> list[Site]:
+def sites(module: PtxModule, entry: str) -> list[AccessSite]:
     """The plain accesses to global, shared and generic memory that a kernel and what it calls make."""
     functions = [f for f in module.functions.values() if f.defined and (f.kind != "entry" or f.name == entry)]
-    result: list[Site] = []
+    result: list[AccessSite] = []
     for function in functions:
         own = _own_file(function)
         location: tuple[str, int | None] = ("", None)
@@ -57,11 +57,11 @@ def sites(module: Module, entry: str) -> list[Site]:
             if ins.opcode in _ACCESSES and space is not None and _address(ins) is not None:
                 file, line = location
                 writes = ins.opcode in ("st", "atom", "red")
-                result.append(Site(len(result), ins, space, _bytes(ins), file, line, writes))
+                result.append(AccessSite(len(result), ins, space, _bytes(ins), file, line, writes))
     return result
 
 
-def overlooked(text: str, module: Module, entry: str) -> bool:
+def overlooked(text: str, module: PtxModule, entry: str) -> bool:
     """Whether anything may write global memory where no probe can stand: bulk copies, matrix stores, surfaces, several
     instructions on a line.
     """
@@ -85,7 +85,7 @@ def _alone(lines: Sequence[str], ins: Instruction) -> bool:
 
 
 def probed(
-    text: str, module: Module, entry: str, chosen: Sequence[Site], size: int, code: Callable[[Site], str]
+    text: str, module: PtxModule, entry: str, chosen: Sequence[AccessSite], size: int, code: Callable[[AccessSite], str]
 ) -> str:
     """The PTX text with `code(site)` ahead of each chosen access, and a variable of `size` bytes for it to write to.
 
@@ -123,7 +123,9 @@ class Probed:
             return self.variable.numpy()
 
 
-def build(runnable: Runnable, selects: Callable[[Site], bool], size: int, code: Callable[[Site], str]) -> Probed | None:
+def build(
+    runnable: Runnable, selects: Callable[[AccessSite], bool], size: int, code: Callable[[AccessSite], str]
+) -> Probed | None:
     """A virtual GPU's kernel with probes; None where it has no single PTX text, or no site that is wanted."""
     with use(runnable.device):
         kernel: Any = runnable.kernel.bound().kernel
@@ -139,7 +141,7 @@ def build(runnable: Runnable, selects: Callable[[Site], bool], size: int, code: 
         return Probed(wrapper(instrumented) if wrapper else instrumented, instrumented.symbol(VARIABLE))
 
 
-def _wrapped(site: Site, function: Function, line: str, code: str) -> str:
+def _wrapped(site: AccessSite, function: Function, line: str, code: str) -> str:
     guard = site.instruction.guard
     on = "setp.eq.u32 %gs_on, 0, 0;"
     if guard is not None:
@@ -167,7 +169,7 @@ def _written_guard(line: str) -> str:
     return match[1]
 
 
-def _address_code(site: Site, function: Function, line: str) -> str:
+def _address_code(site: AccessSite, function: Function, line: str) -> str:
     """Puts the address of the access into %gs_address."""
     address = _address(site.instruction)
     assert address is not None
@@ -208,7 +210,7 @@ def _own_file(function: Function) -> int | None:
     return next((i.loc.outermost.file for i in function.instructions if i.loc), None)
 
 
-def _place(module: Module, ins: Instruction, own: int | None) -> tuple[str, int | None] | None:
+def _place(module: PtxModule, ins: Instruction, own: int | None) -> tuple[str, int | None] | None:
     """File and line in the kernel's own file: of code inlined from a header, the line that called it. None for the
     compiler's "line 0", which is none: then it is that of the instruction before.
     """

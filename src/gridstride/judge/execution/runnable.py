@@ -20,9 +20,9 @@ from gridstride.judge.execution.access_map import WarpAccess, accesses
 from gridstride.judge.execution.attempt import Attempt, Observed, attempt, observed
 from gridstride.judge.execution.blame import Blame, blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
-from gridstride.judge.execution.lane_timeline import Step, way_of_a_warp
+from gridstride.judge.execution.lane_timeline import TimelineStep, way_of_a_warp
 from gridstride.judge.expected import check_parameters
-from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape, stray_grid
+from gridstride.judge.header import MULTIPROCESSORS, KernelFile, LaunchShape, SymbolicLaunch, stray_grid
 from gridstride.judge.likely_launch import cuda_header
 from gridstride.judge.problem import Array, Case, Order, Problem, Signature, Sizes, Values
 from gridstride.judge.starter import header_lines
@@ -54,7 +54,7 @@ class Runnable:
     """A compiled kernel on a device with the way it is launched."""
 
     kernel: Kernel
-    launch: Launch
+    launch: SymbolicLaunch
     device: Device
     facts: KernelFacts = field(default_factory=KernelFacts)
 
@@ -85,7 +85,7 @@ class Runnable:
         with use(self.device):
             return accesses(self, signature, case, inputs, lines)
 
-    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
         """Which lanes of the first warp were on in each stretch of its way; nothing where that cannot be seen."""
         with use(self.device):
             return way_of_a_warp(self, signature, case, inputs)
@@ -114,8 +114,7 @@ class Runnable:
         with use(self.device):
             kernel = self.kernel.bound().kernel
         written = kernel.module.written(MOST_WATCHED) if isinstance(kernel, VirtualKernel) else {}
-        uses = (VariableUse(source_name(name), *use) for name, use in written.items())
-        return tuple(use for use in uses if use.written)
+        return tuple(VariableUse(source_name(name), *use) for name, use in written.items() if use[1])
 
     def run(self, case: Case, arguments: Sequence[Any], order: Order | None = None) -> None:
         """Launch once, the blocks in turn or in another order, and wait; a grid of 0 is not launched."""
@@ -180,7 +179,7 @@ def build(problem: Problem, kernel: KernelFile, device: Device) -> Runnable:
     return build_for(problem.signature, kernel, launch_of(problem, kernel), device)
 
 
-def launch_of(problem: Problem, kernel: KernelFile) -> Launch:
+def launch_of(problem: Problem, kernel: KernelFile) -> SymbolicLaunch:
     """How the kernel is launched; RefusedError where nobody says."""
     launch = kernel.launch or problem.launch
     if launch is not None:
@@ -199,7 +198,7 @@ def launch_of(problem: Problem, kernel: KernelFile) -> Launch:
 
 
 def build_for(
-    signature: Signature, kernel: KernelFile, launch: Launch, device: Device, compiled: Compiled | None = None
+    signature: Signature, kernel: KernelFile, launch: SymbolicLaunch, device: Device, compiled: Compiled | None = None
 ) -> Runnable:
     """The same where only the parameters are known, and of what was compiled before; a kernel with other parameters is
     refused.

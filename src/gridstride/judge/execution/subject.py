@@ -9,8 +9,8 @@ from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.attempt import Attempt, Observed
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
-from gridstride.judge.execution.lane_timeline import Step
-from gridstride.judge.header import Launch, LaunchShape
+from gridstride.judge.execution.lane_timeline import TimelineStep
+from gridstride.judge.header import LaunchShape, SymbolicLaunch
 from gridstride.judge.problem import Array, Case, Signature, Sizes, Values
 
 
@@ -36,7 +36,7 @@ class Subject(Protocol):
     ) -> tuple[WarpAccess, ...]:
         """What the lanes of one warp touch on these lines."""
 
-    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
         """Which lanes of the first warp were on in each stretch of its way; nothing where that cannot be seen."""
 
     @property
@@ -44,7 +44,7 @@ class Subject(Protocol):
         """What the kernel's text says of it."""
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SymbolicLaunch:
         """Grid and block in expressions over the sizes."""
 
     def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:

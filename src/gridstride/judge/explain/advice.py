@@ -8,7 +8,7 @@ from typing import Any
 
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.explain.at_size import AtSize
-from gridstride.judge.explain.lines import Line
+from gridstride.judge.explain.lines import LineProfile
 from gridstride.judge.problem import Problem
 from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.occupancy import Occupancy
@@ -18,12 +18,12 @@ CONFLICT_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AdviceSubject:
     """What the rules look at: the launch at its timed size, its lines, and how many of its blocks fit."""
 
     problem: Problem
     at: AtSize
-    lines: tuple[Line, ...]
+    lines: tuple[LineProfile, ...]
     occupancy: Occupancy
     spilled: int
     warps_per_block: int
@@ -57,11 +57,11 @@ class Advice:
         }  # fmt: skip
 
 
-Rule = Callable[[Subject], Iterator[Advice]]
+Rule = Callable[[AdviceSubject], Iterator[Advice]]
 """Looks for one cause in a launch, line by line where it has a line."""
 
 
-def predicted_gain(subject: Subject, counters: Counters | None = None, *, resident: int | None = None) -> float:
+def predicted_gain(subject: AdviceSubject, counters: Counters | None = None, *, resident: int | None = None) -> float:
     """How many times as fast the launch would be with these counts, or with so many blocks resident."""
     now = subject.at.predict().ms
     return now / subject.at.predict(counters, resident=resident).ms

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gridstride.judge.explain import atomic_advice, instruction_advice, launch_advice, memory_advice
-from gridstride.judge.explain.advice import Advice, Rule, Subject
+from gridstride.judge.explain.advice import Advice, AdviceSubject, Rule
 
 _LEAST_GAIN = 1.03  # a predicted gain by less is not worth a reader's time
 _MOST = 6  # pieces of advice
@@ -29,7 +29,7 @@ _RULES: Sequence[Rule] = (
 )
 
 
-def advise(subject: Subject) -> tuple[Advice, ...]:
+def advise(subject: AdviceSubject) -> tuple[Advice, ...]:
     """The pieces of advice that the model promises something of, the most promising first."""
     candidates = [advice for rule in _RULES for advice in rule(subject) if advice.gain >= _LEAST_GAIN]
     joined: dict[tuple[str, str], Advice] = {}

@@ -12,7 +12,7 @@ from gridstride.virtual.observe.counters import Counters
 from gridstride.virtual.observe.predict import GridShape, Prediction, predict
 
 if TYPE_CHECKING:
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AtSize:
         return self.counters.scaled(self.factor, self.moved)
 
 
-def timed(problem: Problem, subject: Subject, run: Run) -> AtSize:
+def timed(problem: Problem, subject: Subject, run: ObservedRun) -> AtSize:
     """The run at the problem's timed size."""
     work, little = problem.work(problem.timed), problem.work(problem.observed)
     factor = max(part / small for part, small in zip(work, little, strict=True) if small)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridstride.judge.explain import what_if
-from gridstride.judge.explain.advice import CONFLICT_SHARE, Advice, Subject, predicted_gain
-from gridstride.judge.explain.lines import Line
+from gridstride.judge.explain.advice import CONFLICT_SHARE, Advice, AdviceSubject, predicted_gain
+from gridstride.judge.explain.lines import LineProfile
 from gridstride.virtual.observe.figures import percent
 
 _BLOCKS_ENOUGH = 8  # for each multiprocessor, in a grid that goes over the elements in strides
 _FEWER = 0.25  # of a small grid's blocks are left where a large one's become far fewer
 
 
-def shared_atomics(s: Subject) -> Iterator[Advice]:
+def shared_atomics(s: AdviceSubject) -> Iterator[Advice]:
     """Lanes whose atomics meet in shared memory: another layout would not help, they take turns at one word."""
     for line in s.lines:
         c = line.counters
@@ -32,7 +32,7 @@ def shared_atomics(s: Subject) -> Iterator[Advice]:
                      after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
 
 
-def contended(s: Subject) -> Iterator[Advice]:
+def contended(s: AdviceSubject) -> Iterator[Advice]:
     """Atomics in global memory."""
     for line in s.lines:
         c = line.counters
@@ -55,7 +55,7 @@ def contended(s: Subject) -> Iterator[Advice]:
         )  # fmt: skip
 
 
-def _one_per_block(s: Subject, line: Line) -> Iterator[Advice]:
+def _one_per_block(s: AdviceSubject, line: LineProfile) -> Iterator[Advice]:
     """The block has added up already: only fewer blocks make fewer atomics."""
     share = min(1.0, _BLOCKS_ENOUGH * s.at.chip.properties.multiprocessors / s.at.shape.blocks)
     after = what_if.fewer_atomics(s.at.counters, line.counters, share)

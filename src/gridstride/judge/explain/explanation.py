@@ -9,17 +9,17 @@ from typing import Any
 
 from gridstride.judge.cases.data import generate
 from gridstride.judge.execution.access_map import WarpAccess
-from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.lane_timeline import TimelineStep
 from gridstride.judge.execution.runnable import RefusedError
 from gridstride.judge.execution.subject import Subject as Kernel
 from gridstride.judge.explain import nsight
-from gridstride.judge.explain.advice import Advice, Subject
+from gridstride.judge.explain.advice import Advice, AdviceSubject
 from gridstride.judge.explain.advice_rules import advise
 from gridstride.judge.explain.at_size import AtSize, timed
-from gridstride.judge.explain.lines import Line, lines
+from gridstride.judge.explain.lines import LineProfile, lines
 from gridstride.judge.explain.nsight import Measured
 from gridstride.judge.explain.resources import Resource, Rooflines, resources, rooflines
-from gridstride.judge.explain.rungs import Rung, climbed, nearest, with_rungs
+from gridstride.judge.explain.rungs import RungCounts, climbed, nearest, with_rungs
 from gridstride.judge.find import Folder
 from gridstride.judge.header import KernelFile
 from gridstride.judge.ladder import Ladder, Listeners
@@ -31,7 +31,7 @@ from gridstride.judge.verify import observe, totals
 from gridstride.protocol import Device
 from gridstride.virtual.observe.occupancy import Occupancy
 from gridstride.virtual.observe.predict import Prediction
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 
 Progress = Callable[[str], None]
 COUNTED = "counted on the virtual GPU"
@@ -44,12 +44,12 @@ def _quiet(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class KernelProfile:
     """What a run of the kernel says, at the timed size where times are meant. `ms` is the time that shares are of:
     measured where a GPU ran it, else predicted.
     """
 
-    run: Run
+    run: ObservedRun
     at: AtSize
     predicted: Prediction
     ms: float
@@ -57,13 +57,13 @@ class Profile:
     occupancy: Occupancy
     resources: tuple[Resource, ...]
     rooflines: Rooflines
-    lines: tuple[Line, ...]
+    lines: tuple[LineProfile, ...]
     advice: tuple[Advice, ...]
-    rungs: tuple[Rung, ...]
-    nearest: Rung | None
+    rungs: tuple[RungCounts, ...]
+    nearest: RungCounts | None
     accesses: tuple[WarpAccess, ...]
     """Of the heaviest lines, what the lanes of one warp touch."""
-    way: tuple[Step, ...]
+    way: tuple[TimelineStep, ...]
     """Of a kernel that diverges, the way of its first warp."""
 
     @property
@@ -93,14 +93,14 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class KernelExplanation:
     """The verdict on a kernel and its profile; that is None where it could not be run at all."""
 
     file: KernelFile
     folder: Folder
     device: Device
     result: RungResult
-    profile: Profile | None
+    profile: KernelProfile | None
     measured: Measured | None = None
     """What Nsight Compute says, where a physical GPU was asked for."""
 
@@ -123,7 +123,7 @@ def explain(
     ladder: bool = True,
     sandbox: bool = True,
     progress: Progress = _quiet,
-) -> Explanation:
+) -> KernelExplanation:
     """Judge a kernel and explain its time. `ladder`: compare with the problem's rungs too.
 
     It is compiled and run on the virtual GPU in a worker under limits, unless `sandbox` is False or the file is one of
@@ -143,9 +143,9 @@ def _own(file: KernelFile, folder: Folder) -> bool:
     return Path(file.filename).resolve().is_relative_to(folder.path.resolve())
 
 
-def _explained(file: KernelFile, judge: Ladder, ladder: bool, progress: Progress) -> Explanation:
+def _explained(file: KernelFile, judge: Ladder, ladder: bool, progress: Progress) -> KernelExplanation:
     folder, result = judge.folder, judge.judge(file)
-    nothing = Explanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
+    nothing = KernelExplanation(file=file, folder=folder, device=judge.device, result=result, profile=None)
     try:
         subject = judge.build(file)
     except RefusedError:
@@ -172,7 +172,7 @@ def _measured(file: KernelFile, judge: Ladder, result: RungResult, progress: Pro
     return nsight.measure(file.filename, str(judge.folder.path), judge.seed)
 
 
-def _observed(folder: Folder, subject: Kernel, seed: int) -> Run | None:
+def _observed(folder: Folder, subject: Kernel, seed: int) -> ObservedRun | None:
     """The run of a kernel that is wrong: what it counts is still worth showing, as far as it came."""
     problem = folder.problem
     one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
@@ -181,8 +181,13 @@ def _observed(folder: Folder, subject: Kernel, seed: int) -> Run | None:
 
 
 def _profile(
-    file: KernelFile, judge: Ladder, subject: Kernel, run: Run, time_ms: float | None, rungs: tuple[Rung, ...]
-) -> Profile:
+    file: KernelFile,
+    judge: Ladder,
+    subject: Kernel,
+    run: ObservedRun,
+    time_ms: float | None,
+    rungs: tuple[RungCounts, ...],
+) -> KernelProfile:
     problem = judge.problem
     at = timed(problem, subject, run)
     predicted = at.predict()
@@ -193,10 +198,12 @@ def _profile(
     warps, blocks = at.shape.warps, run.counters.sampled[1]
     occupancy = _occupancy(problem.timed, subject, run)
     advice = advise(
-        Subject(problem, at, shown, occupancy, run.model.registers.spilled, warps, blocks, subject.facts.divisions)
+        AdviceSubject(
+            problem, at, shown, occupancy, run.model.registers.spilled, warps, blocks, subject.facts.divisions
+        )
     )
     counters = run.counters.as_dict()
-    return Profile(
+    return KernelProfile(
         run=run, at=at, predicted=predicted, ms=ms, measured=time_ms is not None, occupancy=occupancy,
         resources=resources(at, ms), rooflines=rooflines(at, ms), lines=shown,
         advice=with_rungs(advice, counters, predicted.ms, rungs), rungs=rungs, nearest=nearest(counters, rungs),
@@ -204,7 +211,7 @@ def _profile(
     )  # fmt: skip
 
 
-def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[WarpAccess, ...]:
+def touched(problem: Problem, subject: Kernel, shown: Sequence[LineProfile], seed: int) -> tuple[WarpAccess, ...]:
     """What a warp touches on the heaviest of these lines, the heaviest first."""
     reach = [line for line in shown if line.counters.global_requests or line.counters.shared_requests]
     heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:PICTURED]]
@@ -219,7 +226,7 @@ def touched(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int)
     )
 
 
-def diverged(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int) -> tuple[Step, ...]:
+def diverged(problem: Problem, subject: Kernel, shown: Sequence[LineProfile], seed: int) -> tuple[TimelineStep, ...]:
     """The way of the first warp where lanes of some warp go different ways; a kernel without needs no second run."""
     if not any(line.counters.divergent_branches for line in shown):
         return ()
@@ -227,7 +234,7 @@ def diverged(problem: Problem, subject: Kernel, shown: Sequence[Line], seed: int
     return subject.way_of_a_warp(problem.signature, case, generate(problem, case))
 
 
-def _occupancy(sizes: Any, subject: Kernel, run: Run) -> Occupancy:
+def _occupancy(sizes: Any, subject: Kernel, run: ObservedRun) -> Occupancy:
     """Of the launch at the timed size, whose grid is larger than the observed one's."""
     from gridstride.virtual.observe.occupancy import occupancy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridstride.judge.explain import what_if
-from gridstride.judge.explain.advice import Advice, Subject, predicted_gain
+from gridstride.judge.explain.advice import Advice, AdviceSubject, predicted_gain
 from gridstride.virtual.observe.figures import percent
 
 _LANES = 0.75  # lanes that are on, below which a line is called divergent
@@ -13,7 +13,7 @@ _MANY_BARRIERS = 4  # that a warp comes to, from which they are worth a thought
 _BARRIERS_LEFT = 0.5  # of them, where each round has one in the place of two
 
 
-def barriers(s: Subject) -> Iterator[Advice]:
+def barriers(s: AdviceSubject) -> Iterator[Advice]:
     """Barriers that a block waits at again and again, where they hold the kernel up."""
     waiting = [line for line in s.lines if line.counters.kinds.get("barrier", 0)]
     if not waiting:
@@ -34,7 +34,7 @@ def barriers(s: Subject) -> Iterator[Advice]:
     )  # fmt: skip
 
 
-def divergence(s: Subject) -> Iterator[Advice]:
+def divergence(s: AdviceSubject) -> Iterator[Advice]:
     """Branches that split warps, where lanes are off behind them."""
     split = [line for line in s.lines if line.counters.divergent_branches]
     idle = [line for line in s.lines if line.counters.lane_share < _LANES and line.counters.instructions]
@@ -59,7 +59,7 @@ def divergence(s: Subject) -> Iterator[Advice]:
                  after.instructions / s.at.counters.instructions, below[:4])  # fmt: skip
 
 
-def doubles(s: Subject) -> Iterator[Advice]:
+def doubles(s: AdviceSubject) -> Iterator[Advice]:
     """Arithmetic in float64 where nothing in the problem is."""
     if any(parameter.dtype == "float64" for parameter in s.problem.parameters):
         return
@@ -89,7 +89,7 @@ _DIVISION_TEXTS = {
 }
 
 
-def divisions(s: Subject) -> Iterator[Advice]:
+def divisions(s: AdviceSubject) -> Iterator[Advice]:
     """The counts have one instruction for a division: what machine code has is put in, and taken out again."""
     counters = {line.number: line.counters for line in s.lines}
     for division in s.divisions:

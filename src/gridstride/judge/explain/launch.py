@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridstride.judge.execution.access_map import WarpAccess
-from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.lane_timeline import TimelineStep
 from gridstride.judge.explain.at_size import AtSize
-from gridstride.judge.explain.explanation import PICTURED, Profile
+from gridstride.judge.explain.explanation import PICTURED, KernelProfile
 from gridstride.judge.explain.lines import lines
 from gridstride.judge.explain.resources import resources, rooflines
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchProfile:
     """A kernel in one shape: how often it was launched so, the modelled microseconds of all of them, and the profile of
     the longest.
     """
@@ -23,7 +23,7 @@ class Launch:
     kernel: str
     launches: int
     us: float
-    profile: Profile
+    profile: KernelProfile
 
     @property
     def called(self) -> str:
@@ -33,8 +33,8 @@ class Launch:
 
 
 def launch_profile(
-    run: Run, source: str, filename: str, accesses: Sequence[WarpAccess], way: Sequence[Step]
-) -> Profile:  # fmt: skip
+    run: ObservedRun, source: str, filename: str, accesses: Sequence[WarpAccess], way: Sequence[TimelineStep]
+) -> KernelProfile:  # fmt: skip
     """Of an observed launch with every access that was looked at, of which the heaviest lines' are kept."""
     model = run.model
     at = AtSize(run.counters, model.shape(run.grid), model.chip, 1.0, None)
@@ -44,7 +44,7 @@ def launch_profile(
     heaviest = [line.number for line in sorted(reach, key=lambda line: -line.share)[:PICTURED]]
     touched = sorted((a for a in accesses if a.line in heaviest), key=lambda a: heaviest.index(a.line))
     diverges = any(line.counters.divergent_branches for line in shown)
-    return Profile(
+    return KernelProfile(
         run=run, at=at, predicted=predicted, ms=predicted.ms, measured=False, occupancy=run.occupancy,
         resources=resources(at, predicted.ms), rooflines=rooflines(at, predicted.ms), lines=shown, advice=(), rungs=(),
         nearest=None, accesses=tuple(touched), way=tuple(way) if diverges else (),

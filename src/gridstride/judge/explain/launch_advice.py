@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridstride.judge.explain.advice import Advice, Subject, predicted_gain
+from gridstride.judge.explain.advice import Advice, AdviceSubject, predicted_gain
 from gridstride.virtual.observe.figures import percent
 
 _FULL = 0.99
 
 
-def occupancy(s: Subject) -> Iterator[Advice]:
+def occupancy(s: AdviceSubject) -> Iterator[Advice]:
     """Fewer resident warps than a multiprocessor could hold."""
     o = s.occupancy
     if o.share >= _FULL or o.limiter not in ("registers", "shared memory", "threads", "blocks"):
@@ -27,7 +27,7 @@ def occupancy(s: Subject) -> Iterator[Advice]:
     yield Advice("occupancy", None, cause, remedy, predicted_gain(s, resident=max(1, most)))
 
 
-def few_blocks(s: Subject) -> Iterator[Advice]:
+def few_blocks(s: AdviceSubject) -> Iterator[Advice]:
     """A grid with fewer blocks than the chip has multiprocessors."""
     p = s.at.chip.properties
     if s.at.shape.blocks >= p.multiprocessors:
@@ -39,7 +39,7 @@ def few_blocks(s: Subject) -> Iterator[Advice]:
     yield Advice("few blocks", None, cause, "cut the work into more blocks, smaller ones if need be", gain)
 
 
-def launch(s: Subject) -> Iterator[Advice]:
+def launch(s: AdviceSubject) -> Iterator[Advice]:
     """Launches whose start takes longer than their work."""
     predicted = s.at.predict()
     if predicted.limiter != "launch":
@@ -49,5 +49,5 @@ def launch(s: Subject) -> Iterator[Advice]:
         remedy = "let each block do more (a grid-stride loop over a grid of a few blocks for each multiprocessor)"
     else:
         remedy = "do more in one launch: fuse it with its neighbours, or batch several inputs"
-    rest = [ms for name, ms in predicted.parts.items() if name != "launch"]
-    yield Advice("launch", None, cause, remedy, predicted.ms / max(*rest, 0.25 * predicted.ms))
+    times = [ms for name, ms in predicted.parts.items() if name != "launch"]
+    yield Advice("launch", None, cause, remedy, predicted.ms / max(*times, 0.25 * predicted.ms))

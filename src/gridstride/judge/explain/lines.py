@@ -25,7 +25,7 @@ _COUNTS = tuple(f.name for f in fields(LineCounters))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineProfile:
     """One source line: its share of the predicted time (0 to 1), the part of the chip it weighs on most, its counts."""
 
     number: int
@@ -51,7 +51,7 @@ class Line:
         }  # fmt: skip
 
 
-def lines(at: AtSize, source: str, filename: str) -> tuple[Line, ...]:
+def lines(at: AtSize, source: str, filename: str) -> tuple[LineProfile, ...]:
     """Every line of the kernel's own file that did anything, in the file's order."""
     own = [c for c in at.counters.lines if c.line and Path(c.file or "").name == Path(filename).name]
     if not own:
@@ -61,12 +61,12 @@ def lines(at: AtSize, source: str, filename: str) -> tuple[Line, ...]:
     totals = {part: sum(weights.get(part, 0.0) for weights in busy) for part in weights}
     text = source.splitlines()
     result = []
-    for counters, mine in zip(at.counters.lines, busy, strict=True):
+    for counters, line_busy in zip(at.counters.lines, busy, strict=True):
         if counters not in own or counters.line is None or counters.line > len(text) or not counters.instructions:
             continue
-        shares = {part: w * mine.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
+        shares = {part: w * line_busy.get(part, 0.0) / totals[part] for part, w in weights.items() if totals[part]}
         part = max(shares, key=lambda name: shares[name]) if any(shares.values()) else ""
-        result.append(Line(counters.line, text[counters.line - 1], sum(shares.values()), part, counters))
+        result.append(LineProfile(counters.line, text[counters.line - 1], sum(shares.values()), part, counters))
     return tuple(sorted(result, key=lambda line: line.number))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gridstride.judge.explain import what_if
-from gridstride.judge.explain.advice import CONFLICT_SHARE, Advice, Subject, predicted_gain
+from gridstride.judge.explain.advice import CONFLICT_SHARE, Advice, AdviceSubject, predicted_gain
 from gridstride.virtual.observe.counters import LineCounters
 from gridstride.virtual.observe.figures import percent, times
 
@@ -16,7 +16,7 @@ _SECTOR, _WORD_SECTORS = 32, 4.5  # sectors per request up to which a warp reads
 _WORD_LANES = 0.75  # of a warp's lanes: a request that moves fewer bytes than these is of one lane or a few
 
 
-def uncoalesced(s: Subject) -> Iterator[Advice]:
+def uncoalesced(s: AdviceSubject) -> Iterator[Advice]:
     """Lines whose accesses take more sectors than their bytes need."""
     for line in s.lines:
         c = line.counters
@@ -48,7 +48,7 @@ def _worse_direction(c: LineCounters) -> tuple[str, float]:
     return verb, ways[verb]
 
 
-def conflicts(s: Subject) -> Iterator[Advice]:
+def conflicts(s: AdviceSubject) -> Iterator[Advice]:
     """Lines whose lanes want different words of one bank of shared memory."""
     for line in s.lines:
         c = line.counters
@@ -69,7 +69,7 @@ def conflicts(s: Subject) -> Iterator[Advice]:
                      after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
 
 
-def reuse(s: Subject) -> Iterator[Advice]:
+def reuse(s: AdviceSubject) -> Iterator[Advice]:
     """A line whose loads fetch the inputs many times over."""
     _, needed = s.problem.work(s.problem.observed)
     loads = [line for line in s.lines if line.counters.global_load_sectors and not line.counters.atomics]
@@ -97,7 +97,7 @@ def _used_sectors(c: LineCounters) -> float:
     return min(c.global_load_sectors, c.global_ideal_sectors * c.global_load_requests / max(1, c.global_requests))
 
 
-def narrow(s: Subject) -> Iterator[Advice]:
+def narrow(s: AdviceSubject) -> Iterator[Advice]:
     """Accesses of one word for each lane, side by side, where waiting, issue or L1 holds the kernel up."""
     if s.at.predict().limiter not in ("latency", "issue", "L1", "integer"):
         return
@@ -122,7 +122,7 @@ def narrow(s: Subject) -> Iterator[Advice]:
     )  # fmt: skip
 
 
-def local(s: Subject) -> Iterator[Advice]:
+def local(s: AdviceSubject) -> Iterator[Advice]:
     """Arrays of a thread that lie in local memory."""
     for line in s.lines:
         c = line.counters

@@ -27,7 +27,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class MemoryLevel:
     """One memory under the roofline: bytes that it moves, its bandwidth, operations for each byte, and the most
     operations per second that it allows.
     """
@@ -50,7 +50,7 @@ class Rooflines:
     flops_per_s: float
     peak: float
     peak_of: str
-    levels: tuple[Level, ...]
+    levels: tuple[MemoryLevel, ...]
 
     def json(self) -> dict[str, Any]:
         return {**asdict(self), "levels": [level.json() for level in self.levels]}
@@ -79,7 +79,7 @@ def rooflines(at: AtSize, ms: float) -> Rooflines:
     }
     peak = all_clocks * rate
     levels = tuple(
-        Level(name, moved, width, flops / moved, min(peak, flops / moved * width))
+        MemoryLevel(name, moved, width, flops / moved, min(peak, flops / moved * width))
         for name, (moved, width) in measured.items()
         if moved
     )

@@ -21,7 +21,7 @@ _NEARLY = 1.35  # a rung does what is advised if its count is no more than this 
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class RungCounts:
     """A rung's counts of the observed case and its predicted time for the timed one."""
 
     name: str
@@ -35,7 +35,7 @@ class Rung:
                 "counters": {name: self.counters[name] for name in COUNTERS}}  # fmt: skip
 
 
-def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str], None]) -> tuple[Rung, ...]:
+def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str], None]) -> tuple[RungCounts, ...]:
     """Every rung of the ladder, counted on the virtual GPU; one that this chip cannot run is left out."""
     problem = folder.problem
     one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
@@ -51,17 +51,17 @@ def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str],
             continue
         predicted = timed(problem, runnable, run).predict()
         title = file.title.partition(":")[2].strip().rstrip(".") or file.name
-        rungs.append(Rung(file.name, title, run.counters.as_dict(), predicted.ms, predicted.limiter))
+        rungs.append(RungCounts(file.name, title, run.counters.as_dict(), predicted.ms, predicted.limiter))
     return tuple(rungs)
 
 
-def nearest(counters: Mapping[str, float], rungs: Sequence[Rung]) -> Rung | None:
+def nearest(counters: Mapping[str, float], rungs: Sequence[RungCounts]) -> RungCounts | None:
     """The rung whose counts are most like these."""
     return min(rungs, key=lambda rung: _distance(counters, rung.counters), default=None)
 
 
 def with_rungs(
-    advice: Sequence[Advice], counters: Mapping[str, float], ms: float, rungs: Sequence[Rung]
+    advice: Sequence[Advice], counters: Mapping[str, float], ms: float, rungs: Sequence[RungCounts]
 ) -> tuple[Advice, ...]:
     """The same advice, each with the first rung that does it and is predicted to be faster than `ms`: not one below
     the rung that the kernel is most like, which has that behind it.
@@ -71,7 +71,7 @@ def with_rungs(
     return tuple(_with_rung(one, counters, ms, above) for one in advice)
 
 
-def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: Sequence[Rung]) -> Advice:
+def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: Sequence[RungCounts]) -> Advice:
     before = counters.get(advice.counter, 0.0)
     if not before:
         return advice

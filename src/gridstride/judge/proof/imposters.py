@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridstride.judge.problem import Array, Problem
-from gridstride.judge.reference.prepared_cases import Prepared
+from gridstride.judge.reference.prepared_cases import PreparedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Imposter:
 
     name: str
     story: str
-    make: Callable[[Problem, Prepared], dict[str, Array] | None]
+    make: Callable[[Problem, PreparedCase], dict[str, Array] | None]
 
 
 def imposters(problem: Problem) -> Iterator[Imposter]:
@@ -34,10 +34,10 @@ def imposters(problem: Problem) -> Iterator[Imposter]:
         yield Imposter(name, f"arithmetic in {name}: {bits} fraction bits", _rounded(bits))
 
 
-def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, Prepared], dict[str, Array] | None]:
+def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, PreparedCase], dict[str, Array] | None]:
     """The right values of every output, changed; None where that changes nothing."""
 
-    def make(problem: Problem, one: Prepared) -> dict[str, Array] | None:
+    def make(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
         right = right_values(problem, one)
         changed = {name: change(values) for name, values in right.items()}
         outputs = {name: right[name] if new is None else new for name, new in changed.items()}
@@ -46,7 +46,7 @@ def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, Prepare
     return make
 
 
-def right_values(problem: Problem, one: Prepared) -> dict[str, Array]:
+def right_values(problem: Problem, one: PreparedCase) -> dict[str, Array]:
     """The reference's outputs, in the dtypes of the problem."""
     with np.errstate(all="ignore"):
         return {p.name: one.expected[p.name].values.astype(p.dtype) for p in problem.outputs}
@@ -75,7 +75,7 @@ def _cut(axis: int) -> Callable[[Array], Array | None]:
     return cut
 
 
-def _identity(problem: Problem, one: Prepared) -> dict[str, Array] | None:
+def _identity(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
     right = right_values(problem, one)
     inputs: Mapping[str, object] = one.inputs
     for p in problem.outputs:
@@ -102,10 +102,10 @@ def _narrower(problem: Problem) -> list[tuple[str, int]]:
     return [(name, bits) for name, bits in narrower.items() if name != problem.products]
 
 
-def _rounded(bits: int) -> Callable[[Problem, Prepared], dict[str, Array] | None]:
+def _rounded(bits: int) -> Callable[[Problem, PreparedCase], dict[str, Array] | None]:
     """The reference on inputs that were rounded to fewer bits, as tensor cores do with what they are given."""
 
-    def make(problem: Problem, one: Prepared) -> dict[str, Array] | None:
+    def make(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
         narrow = {name: round_to(value, bits) for name, value in one.inputs.items()}
         with np.errstate(all="ignore"):
             values = problem.reference(narrow)

@@ -20,7 +20,7 @@ from gridstride.judge.problem import Array, Problem
 from gridstride.judge.proof.expectations import misread, read
 from gridstride.judge.proof.imposters import Imposter, imposters
 from gridstride.judge.reference.answers import answers, drawn
-from gridstride.judge.reference.prepared_cases import Prepared, prepare
+from gridstride.judge.reference.prepared_cases import PreparedCase, prepare
 from gridstride.judge.verify import compared
 from gridstride.protocol import Device
 
@@ -28,7 +28,7 @@ _BLOCK = 1024  # threads, the most that a block can have
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ProofTrial:
     """One thing that was put before the problem: whether it was to pass, whether it did, and what that rests on."""
 
     name: str
@@ -49,7 +49,7 @@ class Trial:
 
 def prove(
     folder: Folder, *, device: Device | str | None = None, progress: Callable[[str], None] = lambda _: None
-) -> Iterator[Trial]:
+) -> Iterator[ProofTrial]:
     """Every trial as it is decided: the reference in lower precision and worse, then the folder's own kernels."""
     problem = folder.problem
     progress(f"{problem.name}: reference")
@@ -65,7 +65,7 @@ def prove(
     yield from _kernels(folder, device, progress)
 
 
-def _sizes(problem: Problem) -> Trial:
+def _sizes(problem: Problem) -> ProofTrial:
     """Whether the sizes are such that a kernel for one size only is seen to be one."""
     name, public = "sizes that tell kernels apart", problem.public
     most = max(prod(problem.shape(p, problem.largest)) for p in problem.parameters if p.role != "scalar")
@@ -85,10 +85,10 @@ def _sizes(problem: Problem) -> Trial:
                 f"in `public` {one} and {other} are always equal: a kernel that takes one for the other would pass; "
                 f"add a case in which they differ, such as {one}={WARP + 5} and {other}={2 * WARP + 3}"
             )
-    return Trial(name, True, not why, why or "a tail, more than a block, and no two sizes that are always equal")
+    return ProofTrial(name, True, not why, why or "a tail, more than a block, and no two sizes that are always equal")
 
 
-def _same_again(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
+def _same_again(problem: Problem, prepared: Sequence[PreparedCase]) -> ProofTrial:
     """The same seed must give the same inputs, and the same inputs the same answers."""
     name = "the reference again, on the same inputs"
     for one in prepared:
@@ -98,7 +98,7 @@ def _same_again(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
             why = (
                 f"{other[0]} is drawn anew each time ({one.case}): let `arrange` and `special` draw from what they get"
             )
-            return Trial(name, True, False, why)
+            return ProofTrial(name, True, False, why)
         wide = again if problem.bitwise else {name: widened(value) for name, value in again.items()}
         values = [{**answers(problem, one.case, wide)[0]} for _ in range(2)]
         for p in problem.outputs:
@@ -107,15 +107,15 @@ def _same_again(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
                     f"{p.name} comes out differently the second time ({one.case}): a reference must not draw random "
                     "numbers, remember anything, or write to its inputs; what is random belongs into the inputs"
                 )
-                return Trial(name, True, False, why)
-    return Trial(name, True, True, f"the same values in all {len(prepared)} cases")
+                return ProofTrial(name, True, False, why)
+    return ProofTrial(name, True, True, f"the same values in all {len(prepared)} cases")
 
 
 def _same(one: Any, other: Any) -> bool:
     return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=np.asarray(one).dtype.kind == "f")
 
 
-def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
+def _same_precision(problem: Problem, prepared: Sequence[PreparedCase]) -> ProofTrial:
     """The reference in the problem's own precision, on inputs as they are: NumPy adds in an order of its own. Halves
     are multiplied and added up in float32, as every correct kernel does, and rounded at the end.
     """
@@ -128,8 +128,8 @@ def _same_precision(problem: Problem, prepared: Sequence[Prepared]) -> Trial:
             wrong = _rejected(problem, one, p.name, outputs)
             if wrong:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
-                return Trial(name, True, False, why)
-    return Trial(name, True, True, f"within the tolerance in all {len(prepared)} cases")
+                return ProofTrial(name, True, False, why)
+    return ProofTrial(name, True, True, f"within the tolerance in all {len(prepared)} cases")
 
 
 def _added_up_in(value: Any) -> Any:
@@ -137,7 +137,7 @@ def _added_up_in(value: Any) -> Any:
     return value.astype(np.float32) if narrow else value
 
 
-def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]) -> Trial | None:
+def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[PreparedCase]) -> ProofTrial | None:
     """None where the imposter has no meaning for the problem: it is right in every case, or there is none."""
     tried = 0
     for one in prepared:
@@ -148,11 +148,11 @@ def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[Prepared]
         for name in outputs:
             wrong = _rejected(problem, one, name, outputs)
             if wrong:
-                return Trial(imposter.name, False, False, wrong)
+                return ProofTrial(imposter.name, False, False, wrong)
     if not tried:
         return None
     why = f"{imposter.story} passes all {tried} cases in which it is wrong: {_remedy(problem, imposter)}"
-    return Trial(imposter.name, False, True, why)
+    return ProofTrial(imposter.name, False, True, why)
 
 
 def _remedy(problem: Problem, imposter: Imposter) -> str:
@@ -161,7 +161,7 @@ def _remedy(problem: Problem, imposter: Imposter) -> str:
     return f"give `public` sizes and kinds of data (left out: {', '.join(problem.without) or 'none'}) that show it"
 
 
-def _rejected(problem: Problem, one: Prepared, name: str, outputs: dict[str, Array]) -> str:
+def _rejected(problem: Problem, one: PreparedCase, name: str, outputs: dict[str, Array]) -> str:
     """Why an output is rejected in a case; empty where it is not."""
     comparison = compared(problem, one, name, outputs)
     if comparison.passed:
@@ -171,25 +171,27 @@ def _rejected(problem: Problem, one: Prepared, name: str, outputs: dict[str, Arr
     return f"{name}: {how} beyond the tolerance ({one.case})"
 
 
-def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[str], None]) -> Iterator[Trial]:
+def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[str], None]) -> Iterator[ProofTrial]:
     texts = {path: read(path) for part in ("rungs", "wrong") for path in sorted((folder.path / part).glob("*.cu"))}
     unread = {path: why for path, why in texts.items() if isinstance(why, str)}
     for path, why in unread.items():
-        yield Trial(f"{path.parent.name}/{path.stem}", path.parent.name == "rungs", path.parent.name != "rungs", why)
+        yield ProofTrial(
+            f"{path.parent.name}/{path.stem}", path.parent.name == "rungs", path.parent.name != "rungs", why
+        )
     if not any(path.parent.name == "rungs" for path in texts):
         why = "there is none: nothing shows that a right kernel passes; put the simplest one into rungs/01_naive.cu"
-        yield Trial("rungs", True, False, why)
+        yield ProofTrial("rungs", True, False, why)
     if any(path.parent.name == "rungs" for path in unread):
         return  # the ladder cannot be climbed before that is mended
     ladder = Ladder(folder, device=device or "virtual", listeners=Listeners(progress))
     for result in ladder:
         first = result.findings[0] if result.findings else None
         reason = f"{first.kind}: {first.message}" if first else f"{result.cases} cases"
-        yield Trial(f"rungs/{result.rung}", True, first is None, reason)
+        yield ProofTrial(f"rungs/{result.rung}", True, first is None, reason)
     wrong = [file for path, file in texts.items() if path.parent.name == "wrong" and isinstance(file, KernelFile)]
-    yield from (Trial(f"wrong/{file.name}", False, True, why) for file in wrong if (why := misread(file.expect)))
+    yield from (ProofTrial(f"wrong/{file.name}", False, True, why) for file in wrong if (why := misread(file.expect)))
     for rejection in ladder.rejections([file for file in wrong if not misread(file.expect)]):
         match = rejection.match
         found_kinds = ", ".join(f.kind for f in rejection.findings) or "nothing"
         reason = f"{match.kind}: {match.message}" if match else f"{rejection.expected} expected, {found_kinds} found"
-        yield Trial(f"wrong/{rejection.kernel}", False, match is None, reason)
+        yield ProofTrial(f"wrong/{rejection.kernel}", False, match is None, reason)

@@ -29,7 +29,7 @@ _R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class OutputPiece:
     """A part of one output, and what must stand there."""
 
     place: tuple[slice, ...]
@@ -40,7 +40,7 @@ class Piece:
 class Answer:
     """What one output must be."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[OutputPiece, ...]
 
     def holds(self, got: Array) -> bool:
         """Whether `got` is right, by the same rule as `tolerance.compare`."""
@@ -77,10 +77,10 @@ def _answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     if all(problem.pieces not in p.shape for p in problem.outputs):
         return _put_together([_folded(problem, case, inputs, shared, cuts)])
 
-    def one(cut: _Cut) -> dict[str, Piece]:
+    def one(cut: _Cut) -> dict[str, OutputPiece]:
         values = _cut_values(problem, inputs, shared, cut)
         return {
-            p.name: Piece(_place(problem, p, cut), _kept(problem, case, p, results, magnitudes))
+            p.name: OutputPiece(_place(problem, p, cut), _kept(problem, case, p, results, magnitudes))
             for results, magnitudes in [_results(problem, values, cut)]
             for p in problem.outputs
         }
@@ -94,7 +94,7 @@ def _whole(problem: Problem, case: Case, inputs: Values) -> dict[str, Expected]:
     return {p.name: _kept(problem, case, p, results, magnitudes) for p in problem.outputs}
 
 
-def _sliced(expected: Expected) -> Iterator[Piece]:
+def _sliced(expected: Expected) -> Iterator[OutputPiece]:
     """What had to be worked out at once, so that it can be looked at in pieces along its first axis."""
     count = len(expected.values)
     step = max(1, _PIECE * count // max(expected.values.size, 1))
@@ -103,12 +103,12 @@ def _sliced(expected: Expected) -> Iterator[Piece]:
         bound = None if expected.bound is None else expected.bound[part]
         # Only the sum over all pieces is held against these, and that is the whole's.
         norm = None if expected.norm_bound is None else expected.norm_bound * sqrt((part.stop - first) / count)
-        yield Piece((part,), replace(expected, values=expected.values[part], bound=bound, norm_bound=norm))
+        yield OutputPiece((part,), replace(expected, values=expected.values[part], bound=bound, norm_bound=norm))
 
 
 def _folded(
     problem: Problem, case: Case, inputs: Values, shared: Mapping[str, Any], cuts: Iterable[_Cut]
-) -> dict[str, Piece]:
+) -> dict[str, OutputPiece]:
     """Outputs that every piece adds to: each begins with what the one before left."""
     results: dict[str, Array] = {p.name: shared[p.name] for p in problem.outputs}
     magnitudes = dict(results)
@@ -118,7 +118,7 @@ def _folded(
         if problem.magnitude:
             magnitudes = _called(problem.magnitude, {**values, **magnitudes})
     totals = magnitudes if problem.magnitude else {}
-    return {p.name: Piece((), _kept(problem, case, p, results, totals)) for p in problem.outputs}
+    return {p.name: OutputPiece((), _kept(problem, case, p, results, totals)) for p in problem.outputs}
 
 
 def _results(problem: Problem, values: Values, cut: _Cut | None) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -180,8 +180,8 @@ def _along(problem: Problem, parameter: Parameter, part: slice) -> tuple[slice, 
     return tuple(part if extent == problem.pieces else slice(None) for extent in parameter.shape)
 
 
-def _put_together(pieces: Iterable[Mapping[str, Piece]]) -> dict[str, Answer]:
-    by_name: dict[str, list[Piece]] = {}
+def _put_together(pieces: Iterable[Mapping[str, OutputPiece]]) -> dict[str, Answer]:
+    by_name: dict[str, list[OutputPiece]] = {}
     for part in pieces:
         for name, piece in part.items():
             by_name.setdefault(name, []).append(piece)

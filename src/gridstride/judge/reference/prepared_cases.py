@@ -16,7 +16,7 @@ _OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCase:
     """A case with its data and what each output must be; made once, used for every kernel.
 
     `then` is other data of the same shape, which the kernel finds in the same memory afterwards, and in other memory.
@@ -25,22 +25,22 @@ class Prepared:
     case: Case
     inputs: dict[str, Any]
     expected: dict[str, Expected]
-    then: Prepared | None = None
+    then: PreparedCase | None = None
 
 
-class PreparedCases(Sequence[Prepared]):
+class PreparedCases(Sequence[PreparedCase]):
     """Cases whose data and expected results are made when they are asked for: a kernel that falls in the first case
     waits for no other.
     """
 
-    def __init__(self, makers: Iterable[Callable[[], Prepared]]) -> None:
+    def __init__(self, makers: Iterable[Callable[[], PreparedCase]]) -> None:
         self._each = tuple(makers)
 
     @overload
-    def __getitem__(self, index: int) -> Prepared: ...
+    def __getitem__(self, index: int) -> PreparedCase: ...
     @overload
     def __getitem__(self, index: slice) -> PreparedCases: ...
-    def __getitem__(self, index: int | slice) -> Prepared | PreparedCases:
+    def __getitem__(self, index: int | slice) -> PreparedCase | PreparedCases:
         if isinstance(index, slice):
             return PreparedCases(self._each[index])
         return self._each[index]()
@@ -60,7 +60,7 @@ def prepare(problem: Problem, cases: Iterable[Case], *, keep: bool = True) -> Pr
     return PreparedCases(map(functools.cache, makers) if keep else makers)
 
 
-def _followed(problem: Problem, case: Case) -> Prepared:
+def _followed(problem: Problem, case: Case) -> PreparedCase:
     """Every other time what follows is data that differ in some places only; not where they must fit each other."""
     inputs = drawn(problem, case)
     one = _prepare(problem, case, inputs)
@@ -73,8 +73,8 @@ def _followed(problem: Problem, case: Case) -> Prepared:
     return replace(one, then=_prepare(problem, other, then))
 
 
-def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> Prepared:
+def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> PreparedCase:
     wide = inputs if problem.bitwise else {name: widened(value) for name, value in inputs.items()}
     values, magnitudes = answers(problem, case, wide)
     expected = {p.name: expect(problem, case, p, values[p.name], magnitudes.get(p.name)) for p in problem.outputs}
-    return Prepared(case, inputs, expected)
+    return PreparedCase(case, inputs, expected)

@@ -14,7 +14,7 @@ from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import rows
 from gridstride.judge.report.access_picture import picture, told
 from gridstride.judge.report.bars import Bar, bars, slots
-from gridstride.judge.report.ladder_chart import Column, ladder_chart
+from gridstride.judge.report.ladder_chart import ChartColumn, ladder_chart
 from gridstride.judge.report.lane_picture import lane_picture
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, headline, source_lines
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from gridstride.judge.explain.advice import Advice
-    from gridstride.judge.explain.explanation import Explanation, Profile
-    from gridstride.judge.explain.lines import Line
+    from gridstride.judge.explain.explanation import KernelExplanation, KernelProfile
+    from gridstride.judge.explain.lines import LineProfile
 
 _FOLDER = Path(__file__).parent
 _PICTURED = 4  # accesses that get a picture
@@ -37,7 +37,7 @@ _YOURS = "this kernel"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """A source line as the page shows it; `line` is None where it did nothing, `sampled` what ncu measured of it."""
 
     number: int
@@ -45,7 +45,7 @@ class Row:
     comment: str
     heat: float
     messages: tuple[str, ...]
-    line: Line | None
+    line: LineProfile | None
     sampled: float | None
 
 
@@ -59,7 +59,7 @@ class Pictured:
     picture: Markup
 
 
-def render(explanation: Explanation, *, command: str, date: datetime | None = None) -> str:
+def render(explanation: KernelExplanation, *, command: str, date: datetime | None = None) -> str:
     """The page. `command` is what was typed, `date` when, by default now."""
     page = templates().get_template("kernel.html.j2")
     return plain(page.render(_view(explanation, command, date or datetime.now().astimezone())))
@@ -78,7 +78,7 @@ def templates() -> Environment:
     return environment
 
 
-def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, Any]:
+def _view(explanation: KernelExplanation, command: str, date: datetime) -> dict[str, Any]:
     problem, profile, file = explanation.folder.problem, explanation.profile, explanation.file
     chip = explanation.device.properties
     view: dict[str, Any] = {
@@ -98,7 +98,7 @@ def _view(explanation: Explanation, command: str, date: datetime) -> dict[str, A
     return view | (_figures(explanation, profile) if profile else {})
 
 
-def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
+def _figures(explanation: KernelExplanation, profile: KernelProfile) -> dict[str, Any]:
     return launch_figures(profile, explanation.file.name) | {
         "busy": _busy(explanation),
         "advice": [(advice, where(advice)) for advice in profile.advice],
@@ -107,7 +107,7 @@ def _figures(explanation: Explanation, profile: Profile) -> dict[str, Any]:
     }
 
 
-def launch_figures(profile: Profile, name: str) -> dict[str, Any]:
+def launch_figures(profile: KernelProfile, name: str) -> dict[str, Any]:
     """What the sections on one launch show, of any kernel; headings are of level 2."""
     o, properties = profile.occupancy, profile.at.chip.properties
     most = properties.max_threads_per_multiprocessor // properties.warp_size
@@ -131,14 +131,16 @@ def where(advice: Advice) -> str:
     return f"line {advice.line}" + (f" (and {', '.join(map(str, advice.also))})" if advice.also else "")
 
 
-def _rows(explanation: Explanation) -> list[Row]:
+def _rows(explanation: KernelExplanation) -> list[SourceRow]:
     file, profile = explanation.file, explanation.profile
     sampled = explanation.measured.lines if explanation.measured else {}
     shown = source_lines(file.source, None, explanation.result.findings)
     return heated(shown, profile.lines if profile else (), sampled)
 
 
-def heated(shown: Sequence[SourceLine], known: Sequence[Line], sampled: Mapping[int, Mapping[str, Any]]) -> list[Row]:
+def heated(
+    shown: Sequence[SourceLine], known: Sequence[LineProfile], sampled: Mapping[int, Mapping[str, Any]]
+) -> list[SourceRow]:
     """Source lines with what they did, shaded by their share of the time; `sampled` is what ncu says of lines."""
     by_number = {line.number: line for line in known}
     most = max((line.share for line in known), default=0.0) or 1.0
@@ -147,11 +149,11 @@ def heated(shown: Sequence[SourceLine], known: Sequence[Line], sampled: Mapping[
         line = by_number.get(row.number)
         heat = (line.share / most) ** 0.5 if line else 0.0
         share = sampled[row.number].get("sample_share") if row.number in sampled else None
-        rows.append(Row(row.number, row.code, row.comment, heat, row.messages, line, share))
+        rows.append(SourceRow(row.number, row.code, row.comment, heat, row.messages, line, share))
     return rows
 
 
-def _limits(profile: Profile) -> Markup:
+def _limits(profile: KernelProfile) -> Markup:
     rows = [
         Bar(resource.name, resource.share, f"{resource.ms:.3g} ms alone", strong=resource.name == profile.limiter)
         for resource in profile.resources
@@ -160,7 +162,7 @@ def _limits(profile: Profile) -> Markup:
     return fitting(lambda width: bars("Share of speed of light of each part of the chip", rows, width))
 
 
-def _busy(explanation: Explanation) -> Markup | None:
+def _busy(explanation: KernelExplanation) -> Markup | None:
     measured = explanation.measured
     if measured is None or not measured.shares:
         return None
@@ -169,7 +171,7 @@ def _busy(explanation: Explanation) -> Markup | None:
     return fitting(lambda width: bars("Busy share of each unit, measured by Nsight Compute", rows, width))
 
 
-def _roofline(profile: Profile, name: str) -> Markup | None:
+def _roofline(profile: KernelProfile, name: str) -> Markup | None:
     r = profile.rooflines
     if not r.flops or not r.levels:
         return None
@@ -179,7 +181,7 @@ def _roofline(profile: Profile, name: str) -> Markup | None:
     return fitting(lambda width: roofline(points, ceilings, r.peak, None, width))
 
 
-def _pictures(profile: Profile) -> list[Pictured]:
+def _pictures(profile: KernelProfile) -> list[Pictured]:
     """The accesses that matter most: of the heaviest lines, one of each way and space."""
     return pictures(profile.accesses, {line.number: line.code.strip() for line in profile.lines})
 
@@ -201,7 +203,7 @@ def _waste(access: WarpAccess) -> int:
     return access.passes if access.space == "shared" else len(access.sectors)
 
 
-def _divergence(profile: Profile) -> Markup | None:
+def _divergence(profile: KernelProfile) -> Markup | None:
     rows = [
         Bar(f"line {line.number}", line.counters.lane_share,
             f"{short(line.counters.divergent_branches)} of {short(line.counters.branches)} branches split"
@@ -212,24 +214,24 @@ def _divergence(profile: Profile) -> Markup | None:
     return fitting(lambda width: bars("Share of the lanes that are on, by line", rows, width)) if rows else None
 
 
-def _chart(profile: Profile) -> Markup:
+def _chart(profile: KernelProfile) -> Markup:
     own = profile.run.counters.as_dict()
     names = [_YOURS, *(rung.name for rung in profile.rungs)]
 
-    def counted(name: str, shown: str, note: str) -> Column:
-        return Column(shown, note, [float(own[name]), *(float(rung.counters[name]) for rung in profile.rungs)])
+    def counted(name: str, shown: str, note: str) -> ChartColumn:
+        return ChartColumn(shown, note, [float(own[name]), *(float(rung.counters[name]) for rung in profile.rungs)])
 
     columns = [
         counted("global_sectors", "global sectors", "32 bytes each"),
         counted("shared_wavefronts", "shared wavefronts", "passes over the banks"),
         counted("instructions", "instructions", "of a warp, in PTX"),
-        Column("time in ms", "predicted", [profile.predicted.ms, *(rung.predicted_ms for rung in profile.rungs)],
+        ChartColumn("time in ms", "predicted", [profile.predicted.ms, *(rung.predicted_ms for rung in profile.rungs)],
                predicted=True),
     ]  # fmt: skip
     return fitting(lambda width: ladder_chart(names, [False] * len(names), columns, width))
 
 
-def _beside(explanation: Explanation, profile: Profile) -> Sequence[tuple[str, str, str]]:
+def _beside(explanation: KernelExplanation, profile: KernelProfile) -> Sequence[tuple[str, str, str]]:
     """(what, measured by Nsight Compute, counted on the virtual GPU)."""
     measured, counted = explanation.measured, profile.run.counters
     if measured is None:

@@ -21,7 +21,7 @@ _BETWEEN = 22  # pixels between two columns that stand below each other
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReferenceLine:
     """A line down a column: a peer or a limit."""
 
     name: str
@@ -29,7 +29,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """Bars of one thing; None where a rung has no figure. `note` stands under the name, `marks` are drawn as lines.
 
     `more_is_better` turns the ratio to the first figure round.
@@ -40,10 +40,12 @@ class Column:
     values: Sequence[float | None]
     more_is_better: bool = False
     predicted: bool = False
-    marks: Sequence[Mark] = ()
+    marks: Sequence[ReferenceLine] = ()
 
 
-def ladder_chart(names: Sequence[str], failed: Sequence[bool], columns: Sequence[Column], width: int = WIDE) -> Markup:
+def ladder_chart(
+    names: Sequence[str], failed: Sequence[bool], columns: Sequence[ChartColumn], width: int = WIDE
+) -> Markup:
     """The picture; every column has a scale of its own, from 0 to its largest value. Narrow: one below the other."""
     title = f"Bars for each rung: {', '.join(column.name for column in columns)}. "
     label = f"{title}The figures are in the table of counters."
@@ -60,7 +62,9 @@ def ladder_chart(names: Sequence[str], failed: Sequence[bool], columns: Sequence
     return drawing(width, height, label, *parts)
 
 
-def _stacked(names: Sequence[str], failed: Sequence[bool], columns: Sequence[Column], width: int, label: str) -> Markup:
+def _stacked(
+    names: Sequence[str], failed: Sequence[bool], columns: Sequence[ChartColumn], width: int, label: str
+) -> Markup:
     parts: list[Markup] = []
     y = 0.0
     for column in columns:
@@ -71,7 +75,7 @@ def _stacked(names: Sequence[str], failed: Sequence[bool], columns: Sequence[Col
 
 
 def _narrow_column(
-    column: Column, names: Sequence[str], failed: Sequence[bool], width: int
+    column: ChartColumn, names: Sequence[str], failed: Sequence[bool], width: int
 ) -> tuple[list[Markup], float]:
     """A column with the names above its bars, and its height. Lines to compare with are named from the left."""
     head = 24 + 16 * len(column.marks)
@@ -106,12 +110,12 @@ def _rows(names: Sequence[str], failed: Sequence[bool]) -> Markup:
     return tag("g", *parts)
 
 
-def _weight(column: Column) -> float:
+def _weight(column: ChartColumn) -> float:
     """A column with lines to compare with takes more room."""
     return 1.5 if column.marks else 1.0
 
 
-def _column(column: Column, x: float, width: float, height: float) -> Markup:
+def _column(column: ChartColumn, x: float, width: float, height: float) -> Markup:
     scale, first = _scale(column), next((value for value in column.values if value), None)
     longest = width - _VALUES
     parts = [
@@ -127,13 +131,13 @@ def _column(column: Column, x: float, width: float, height: float) -> Markup:
     return tag("g", *parts)
 
 
-def _scale(column: Column) -> float:
+def _scale(column: ChartColumn) -> float:
     """The value of the longest bar, or of a line beyond it."""
     known = [value for value in column.values if value is not None]
     return max([*known, *(mark.value for mark in column.marks)], default=0) or 1
 
 
-def _mark(mark: Mark, x: float, height: float, *, last: bool) -> list[Markup]:
+def _mark(mark: ReferenceLine, x: float, height: float, *, last: bool) -> list[Markup]:
     """The line with its name at its head: to the left, but for the outermost, which has room to the right."""
     name = tag(
         "text", mark.name, x=x + 4 if last else x - 4, y=31, class_="note", text_anchor="start" if last else "end"
@@ -142,7 +146,7 @@ def _mark(mark: Mark, x: float, height: float, *, last: bool) -> list[Markup]:
 
 
 def _bar(
-    column: Column, number: int, value: float | None, x: float, length: float, beside: float, first: float | None
+    column: ChartColumn, number: int, value: float | None, x: float, length: float, beside: float, first: float | None
 ) -> list[Markup]:
     y = _middle(number)
     if value is None:
@@ -151,14 +155,14 @@ def _bar(
     return [bar, _figure(column, value, beside, y, first)]
 
 
-def _rect(column: Column, value: float, x: float, y: float, length: float) -> Markup:
+def _rect(column: ChartColumn, value: float, x: float, y: float, length: float) -> Markup:
     seen = max(length, 1.0) if value else 0.0  # a little is still not nothing
     shape = "bar predicted" if column.predicted else "bar"
     return tag("rect", x=x, y=y, width=seen, height=_BAR, rx=1.5, class_=shape)
 
 
 def _figure(
-    column: Column, value: float | None, x: float, y: float, first: float | None, *, anchor: str = "start"
+    column: ChartColumn, value: float | None, x: float, y: float, first: float | None, *, anchor: str = "start"
 ) -> Markup:
     """The value, and how it compares with the first one."""
     if value is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from gridstride.judge.execution.lane_timeline import Row, spans
+from gridstride.judge.execution.lane_timeline import TimelineRow, spans
 from gridstride.judge.report.svg import WIDE, drawing, tag
 from gridstride.virtual.observe.figures import short
 
@@ -16,7 +16,7 @@ _MOST = 24  # rows that are drawn
 _LONGEST = 9  # characters of the lines that a row is of, where it is narrow
 
 
-def lane_picture(rows: Sequence[Row], width: int = WIDE) -> Markup:
+def lane_picture(rows: Sequence[TimelineRow], width: int = WIDE) -> Markup:
     """From top to bottom in time: the source lines, the lanes that are on, the instructions issued meanwhile."""
     wide = width == WIDE
     left, cell = (200, 26.0) if wide else (84, 6.5)
@@ -42,7 +42,7 @@ def lane_picture(rows: Sequence[Row], width: int = WIDE) -> Markup:
     return drawing(width, height + (22 if len(rows) > _MOST else 4), _told(rows), *parts)
 
 
-def _told(rows: Sequence[Row]) -> str:
+def _told(rows: Sequence[TimelineRow]) -> str:
     issued = sum(row.instructions for row in rows)
     used = sum(row.instructions * row.lanes.bit_count() for row in rows)
     return f"The way of one warp: {short(issued)} instructions, {used / issued:.1f} of 32 lanes on in the mean"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gridstride.judge.explain.launch import Launch
+from gridstride.judge.explain.launch import LaunchProfile
 from gridstride.judge.report.kernel_page import LEAST_SHARE, heated, launch_figures, templates
 from gridstride.judge.report.source_view import SourceLine, source_lines
 from gridstride.plain import plain
@@ -17,7 +17,7 @@ _ABOVE, _BELOW = 1, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramSource:
     """What was run: the file with its text, the words it was called with, and the chip's name."""
 
     file: str
@@ -26,7 +26,9 @@ class Program:
     chip: str
 
 
-def render(program: Program, launches: Sequence[Launch], *, command: str, date: datetime | None = None) -> str:
+def render(
+    program: ProgramSource, launches: Sequence[LaunchProfile], *, command: str, date: datetime | None = None
+) -> str:
     """The page; `launches` come with the heaviest first."""
     page = templates().get_template("launches.html.j2")
     moment = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
@@ -35,7 +37,7 @@ def render(program: Program, launches: Sequence[Launch], *, command: str, date: 
     return plain(page.render(program=program, launches=shown, command=command, date=moment))
 
 
-def _view(program: Program, launch: Launch, share: float) -> dict[str, Any]:
+def _view(program: ProgramSource, launch: LaunchProfile, share: float) -> dict[str, Any]:
     profile = launch.profile
     own = _near(source_lines(program.source), [line.number for line in profile.lines])
     figures = launch_figures(profile, launch.kernel)

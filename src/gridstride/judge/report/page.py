@@ -13,10 +13,10 @@ from markupsafe import Markup
 from gridstride.judge.explain.at_size import timed
 from gridstride.judge.explain.explanation import touched
 from gridstride.judge.explain.lines import lines
-from gridstride.judge.gains import Unit, closing, gains, unit_of
+from gridstride.judge.gains import WorkUnit, closing, gains, unit_of
 from gridstride.judge.header import KernelFile
 from gridstride.judge.report.kernel_page import Pictured, pictures
-from gridstride.judge.report.ladder_chart import Column, Mark, ladder_chart
+from gridstride.judge.report.ladder_chart import ChartColumn, ReferenceLine, ladder_chart
 from gridstride.judge.report.roofline import Ceiling, Point, roofline
 from gridstride.judge.report.source_view import SourceLine, elsewhere, headline, prose, source_lines
 from gridstride.judge.report.svg import fitting
@@ -114,26 +114,26 @@ def _chart(ladder: Ladder, speed: Speed) -> Markup:
     ]
     if len(columns) < 4 and any(result.predicted_ms for result in results):
         values = [result.predicted_ms for result in results]
-        columns.append(Column("time in ms", "predicted", values, predicted=True))
+        columns.append(ChartColumn("time in ms", "predicted", values, predicted=True))
     names, failed = [r.rung for r in results], [r.verdict == "fail" for r in results]
     return fitting(lambda width: ladder_chart(names, failed, columns, width))
 
 
-def _measured(results: Sequence[RungResult], speed: Speed) -> Column:
+def _measured(results: Sequence[RungResult], speed: Speed) -> ChartColumn:
     """Measured speed, with the limit and the peers; a peer's speed is this rung's over the ratio, in the middle one."""
-    marks = [Mark("limit", speed.limit)]
+    marks = [ReferenceLine("limit", speed.limit)]
     for name in dict.fromkeys(name for result in results for name in result.peers):
         speeds = sorted(
             own / result.peers[name] for result in results if name in result.peers and (own := speed.of(result.time_ms))
         )
         if speeds:
-            marks.append(Mark(name, speeds[len(speeds) // 2]))
+            marks.append(ReferenceLine(name, speeds[len(speeds) // 2]))
     values = [speed.of(result.time_ms) for result in results]
-    return Column(speed.unit, "measured", values, more_is_better=True, marks=marks)
+    return ChartColumn(speed.unit, "measured", values, more_is_better=True, marks=marks)
 
 
-def _counted(results: Sequence[RungResult], counter: str, name: str, note: str) -> Column:
-    return Column(name, note, [result.counters.get(counter) for result in results])
+def _counted(results: Sequence[RungResult], counter: str, name: str, note: str) -> ChartColumn:
+    return ChartColumn(name, note, [result.counters.get(counter) for result in results])
 
 
 def _roofline(ladder: Ladder) -> Markup | None:
@@ -173,7 +173,7 @@ def _l2(ladder: Ladder) -> float | None:
     return per_clock * known.properties.clock_mhz * 1e6 if per_clock else None
 
 
-def _rungs(ladder: Ladder, unit: Unit, speed: Speed) -> list[RungView]:
+def _rungs(ladder: Ladder, unit: WorkUnit, speed: Speed) -> list[RungView]:
     files = {file.name: file for file in ladder.folder.rungs()}
     gain_texts = gains(ladder.results)
     rungs = [

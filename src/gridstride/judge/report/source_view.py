@@ -14,7 +14,7 @@ from gridstride.virtual.observe.display import excess, share
 
 if TYPE_CHECKING:
     from gridstride.virtual.observe.counters import LineCounters
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 _COMMENT = re.compile(r"//.*$")
 _MARKER = re.compile(r"\s*//\s*<-\s*here\s*$")  # for the judge; on the page what was found stands there
@@ -23,7 +23,7 @@ _HEADER_LINE = re.compile(rf"({'|'.join(KEYS)}):")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LineCounts:
     """What one line did: its share of the instructions, and its counters."""
 
     share: float
@@ -39,12 +39,12 @@ class SourceLine:
     code: str
     comment: str
     heat: float
-    counts: Counted | None
+    counts: LineCounts | None
     messages: tuple[str, ...]
 
 
 def source_lines(
-    source: str, run: Run | None = None, findings: Iterable[Finding] = (), file: str = ""
+    source: str, run: ObservedRun | None = None, findings: Iterable[Finding] = (), file: str = ""
 ) -> list[SourceLine]:
     """Every line of the source after its opening comment, which is shown as prose instead."""
     counts = _counts(run, file)
@@ -67,8 +67,8 @@ def headline(title: str) -> str:
     """What a header's first line says after its name; empty where it says nothing but how to launch."""
     if _HEADER_LINE.match(title):
         return ""
-    name, _, rest = title.partition(":")
-    return rest.strip() or name
+    name, _, explanation = title.partition(":")
+    return explanation.strip() or name
 
 
 def prose(source: str) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def prose(source: str) -> list[tuple[str, str]]:
     return [_named(text) for text in joined if text and not _HEADER_LINE.match(text)]
 
 
-def elsewhere(source: Sequence[SourceLine], run: Run | None) -> float:
+def elsewhere(source: Sequence[SourceLine], run: ObservedRun | None) -> float:
     """Share of the instructions that came from other files, or from no line at all."""
     here = sum(line.counts.share for line in source if line.counts)
     return max(0.0, 1.0 - here) if run is not None else 0.0
@@ -98,12 +98,12 @@ def _named(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", text)
 
 
-def _counts(run: Run | None, file: str) -> dict[int, Counted]:
+def _counts(run: ObservedRun | None, file: str) -> dict[int, LineCounts]:
     """By line number, for the lines of the kernel's own file."""
     if run is None:
         return {}
     own = [line for line in run.counters.lines if line.line and Path(line.file or "").name == Path(file).name]
-    return {line.line: Counted(share(line, run.counters), excess(line), line) for line in own if line.line}
+    return {line.line: LineCounts(share(line, run.counters), excess(line), line) for line in own if line.line}
 
 
 def _opening(lines: Sequence[SourceLine]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gridstride.judge.gains import Unit, per_request, per_unit
+from gridstride.judge.gains import WorkUnit, per_request, per_unit
 from gridstride.judge.timing.limits import Rates
 from gridstride.judge.verdict import RungResult
 from gridstride.virtual.observe.figures import percent, short, times
@@ -37,7 +37,7 @@ class Speed:
         return self.work / (1e-3 * ms) if ms else None
 
 
-def header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
+def header(ladder: Ladder, unit: WorkUnit, speed: Speed) -> list[str]:
     """The columns after the rung and its verdict."""
     timed = (
         ["ms", speed.unit, *(f"vs {name}" for name in _peers(ladder.results)), "of limit"] if _has_times(ladder) else []
@@ -47,7 +47,7 @@ def header(ladder: Ladder, unit: Unit, speed: Speed) -> list[str]:
     return ["max error", *timed, *counted, *([] if timed else ["predicted ms"]), "limited by"]
 
 
-def cells(ladder: Ladder, result: RungResult, unit: Unit, speed: Speed) -> list[str]:
+def cells(ladder: Ladder, result: RungResult, unit: WorkUnit, speed: Speed) -> list[str]:
     """One rung's row under that header."""
     counters, sectors = result.counters, per_request(result.counters)
     measured = speed.of(result.time_ms)

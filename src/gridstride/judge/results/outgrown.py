@@ -59,9 +59,9 @@ def _line(runs: Sequence[tuple[int, int, bool]]) -> _Line | None:
     if len(ends) < _GRIDS or any(len(values) > 1 for values in ends.values()):
         return None
     (first, (low,)), (last, (high,)) = ((blocks, [*ends[blocks]]) for blocks in (min(ends), max(ends)))
-    step, rest = divmod(high - low, last - first)
+    step, remainder = divmod(high - low, last - first)
     line = _Line(step, low - step * first)
-    fits = rest == 0 and step > 0 and all({line.at(blocks)} == end for blocks, end in ends.items())
+    fits = remainder == 0 and step > 0 and all({line.at(blocks)} == end for blocks, end in ends.items())
     return line if fits and all(exact or end > _NEARLY * line.at(blocks) for blocks, end, exact in runs) else None
 
 

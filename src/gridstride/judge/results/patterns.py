@@ -37,7 +37,7 @@ from gridstride.judge.results.value_patterns import (
 def describe(evidence: Evidence) -> Pattern:
     """The most telling pattern; there is always one."""
     evidence = replace(evidence, got=_quiet(evidence.got), expected=_quiet(evidence.expected))
-    for look in _LOOKS:
+    for look in _LOOKS if evidence.got.size <= _SEARCHED else _LOOKS_FAR_AWAY:
         pattern = look(evidence)
         if pattern is not None:
             return pattern
@@ -77,6 +77,9 @@ def _number(e: Evidence, value: Any) -> str:
     return str(int(value)) if e.got.dtype.kind in "iu" and np.isfinite(value) else f"{value:g}"
 
 
+_SEARCHED = 1 << 22
+"""Elements up to which every pattern is looked for: most hold the whole result against what it may be moved to."""
+_LOOKS_FAR_AWAY: tuple[Callable[[Evidence], Pattern | None], ...] = (never_written, tail)
 _LOOKS: tuple[Callable[[Evidence], Pattern | None], ...] = (
     never_written,
     not_a_number,

@@ -11,7 +11,7 @@ from gridstride.judge.cases.sizes import FLOAT_WIDTH
 from gridstride.judge.execution.buffers import never_written, poisoned
 from gridstride.judge.execution.subject import Subject
 from gridstride.judge.problem import Array, Case, Problem
-from gridstride.judge.reference.prepared_cases import Prepared
+from gridstride.judge.reference.prepared_cases import PreparedCase
 from gridstride.judge.reference.tolerance import Comparison
 from gridstride.judge.results.evidence import Evidence, Pattern
 from gridstride.judge.results.patterns import describe
@@ -24,7 +24,7 @@ _KEPT = (
 
 
 def wrong_result(
-    problem: Problem, subject: Subject, one: Prepared, name: str, runs: Sequence[Array], comparison: Comparison,
+    problem: Problem, subject: Subject, one: PreparedCase, name: str, runs: Sequence[Array], comparison: Comparison,
     *, kept: bool,
 ) -> Finding:  # fmt: skip
     """`kept`: the launches before are to blame, and no guess at what is wrong within one is worth anything."""

@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.compiler.cuda.cuda_compilers import VARIABLE
 from gridstride.judge.sandbox import scratch
-from gridstride.judge.sandbox.limits import Limits, cramped, use_of
-from gridstride.judge.sandbox.printed import Printed
+from gridstride.judge.sandbox.limits import WorkerLimits, cramped, seconds_without_processor, use_of
+from gridstride.judge.sandbox.printed import WorkerOutput
 from gridstride.judge.sandbox.visible import environment, folders
-from gridstride.judge.sandbox.wire import Bounds, Message, Reader, WireError, packed
+from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage, packed
 from gridstride.plain import plain
 
 _POLL = 0.03  # seconds between two looks at what the worker uses
@@ -33,6 +33,7 @@ _END = 1.0  # seconds between a worker's last word and its end
 _GONE = 5.0  # seconds for a process that was killed to go: one that waits for a disk cannot
 _READ = 1 << 18
 _LONGEST_LINE = 400  # characters of a worker's last words
+_STARVED = 4  # times its seconds that a worker may have been ready and without a processor
 _LOOK = 0.3  # seconds between two looks at how much a worker wrote
 
 
@@ -56,7 +57,12 @@ class Worker(ClosedAtEnd):
     """
 
     def __init__(
-        self, limits: Limits, *, module: str = "gridstride.judge.sandbox.worker", cache: bool = True, **options: Any
+        self,
+        limits: WorkerLimits,
+        *,
+        module: str = "gridstride.judge.sandbox.worker",
+        cache: bool = True,
+        **options: Any,
     ) -> None:
         self.limits = limits
         self.locked: dict[str, Any] = {}
@@ -94,11 +100,12 @@ class Worker(ClosedAtEnd):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._replies = self._process.stdin.fileno(), take
-        self._printed = Printed(self._process.stdout.fileno(), limits.printed)
+        self._printed = WorkerOutput(self._process.stdout.fileno(), limits.printed)
         for descriptor in (self._requests, self._replies):
             os.set_blocking(descriptor, False)
         self._closed = False
         self._look_again = 0.0
+        self._without_before = 0.0
 
     def wait_until_ready(self) -> None:
         """Return once the worker has locked itself in; CannotJudge where it did not come to that."""
@@ -122,7 +129,7 @@ class Worker(ClosedAtEnd):
         limit = cramped(self.limits)
         return f"{reason}. Too few addresses? {limit[0].upper()}{limit[1:]}" if limit else reason
 
-    def ask(self, message: Message, *, seconds: float, doing: str, bounds: Bounds | None = None) -> Message:
+    def ask(self, message: WireMessage, *, seconds: float, doing: str, bounds: Bounds | None = None) -> WireMessage:
         """The reply; StoppedError with the reason where none came in time and within the limits and bounds, CannotJudge
         where a limit of the user's is in the way.
         """
@@ -131,6 +138,7 @@ class Worker(ClosedAtEnd):
             if self._readable(self._replies, 0):
                 self._stop_early(doing)
             deadline = time.monotonic() + seconds
+            self._without_before = seconds_without_processor(self._process.pid)
             self._send(packed(message), deadline, seconds, doing)
             return self._received(seconds, doing, bounds or Bounds())
         except StoppedError as stopped:
@@ -172,9 +180,9 @@ class Worker(ClosedAtEnd):
             except BrokenPipeError:
                 self._ended(doing)
 
-    def _received(self, seconds: float, doing: str, bounds: Bounds) -> Message:
+    def _received(self, seconds: float, doing: str, bounds: Bounds) -> WireMessage:
         deadline = time.monotonic() + seconds
-        reader = Reader(bounds)
+        reader = MessageReader(bounds)
         while True:
             self._watch(deadline, seconds, doing)
             self._printed.take()
@@ -212,8 +220,13 @@ class Worker(ClosedAtEnd):
         if time.monotonic() > self._look_again:
             self._look_at_files(doing)
             self._look_again = time.monotonic() + _LOOK
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline and time.monotonic() > deadline + self._starved(seconds):
             self._stop("time", f"{doing} had not ended after {seconds:g} s")
+
+    def _starved(self, seconds: float) -> float:
+        """What a busy machine has kept from the worker since it was asked: its time goes on so much longer."""
+        without = seconds_without_processor(self._process.pid) - self._without_before
+        return min(without, _STARVED * seconds)
 
     def _look_at_files(self, doing: str) -> None:
         try:

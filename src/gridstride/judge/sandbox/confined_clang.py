@@ -25,7 +25,7 @@ from gridstride.judge.execution.runnable import RefusedError, refusal_of
 from gridstride.judge.header import KernelFile
 from gridstride.judge.sandbox import landlock
 from gridstride.judge.sandbox.client import CannotJudge
-from gridstride.judge.sandbox.limits import Limits, restrict
+from gridstride.judge.sandbox.limits import WorkerLimits, restrict
 from gridstride.judge.sandbox.worker import die_with_parent
 from gridstride.judge.verdict import Finding
 
@@ -33,7 +33,7 @@ _SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/include", "/usr/bin
            "/etc/ld.so.cache", "/etc/alternatives", "/dev/urandom")  # fmt: skip
 
 
-def compiled_by_clang(file: KernelFile, arch: str, limits: Limits) -> bytes | None:
+def compiled_by_clang(file: KernelFile, arch: str, limits: WorkerLimits) -> bytes | None:
     """What `records.compiled_of` reads in the worker; None where NVRTC is the compiler, which works there.
 
     RefusedError for a source that does not compile, CannotJudge where there is no clang.
@@ -53,7 +53,7 @@ def compiled_by_clang(file: KernelFile, arch: str, limits: Limits) -> bytes | No
         raise RefusedError(Finding("launch", str(error))) from error
 
 
-def _run_confined(limits: Limits, command: Sequence[str], folder: Path) -> tuple[int, str]:
+def _run_confined(limits: WorkerLimits, command: Sequence[str], folder: Path) -> tuple[int, str]:
     """Exit status and messages of clang, which sees itself, headers and the folder above `folder`, where it writes."""
     given = json.dumps({"command": list(command), "rules": list(_rules(folder.parent)), "parent": os.getpid(),
                         "limits": asdict(limits)})  # fmt: skip
@@ -78,6 +78,6 @@ def main() -> None:
     """Lock this process and become clang."""
     given = json.loads(sys.argv[1])
     die_with_parent(given["parent"])
-    restrict(Limits(**given["limits"]))
+    restrict(WorkerLimits(**given["limits"]))
     landlock.lock([(path, rights) for path, rights in given["rules"]])
     os.execv(given["command"][0], given["command"])

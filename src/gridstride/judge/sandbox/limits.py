@@ -13,7 +13,7 @@ _ADDRESSES = 16  # bytes of addresses for each byte of memory: the virtual GPU r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class WorkerLimits:
     """Of one worker. Seconds by the clock are for one request each, those of the processor for all together.
 
     `memory` is what it may hold at a time, `device_memory` the virtual GPU's; `file_bytes` the size of any one file,
@@ -33,19 +33,19 @@ class Limits:
     printed: int = 64 << 10
 
 
-def cramped(limits: Limits) -> str:
+def cramped(limits: WorkerLimits) -> str:
     """The limit of the user's own that a worker may reach before its limits, with the way out; empty where there is
     none. What fails for it is not the kernel's fault.
     """
     return limit(below=addresses(limits))
 
 
-def addresses(limits: Limits) -> int:
+def addresses(limits: WorkerLimits) -> int:
     """Bytes of addresses that a worker may have."""
     return (limits.memory + limits.device_memory) * _ADDRESSES
 
 
-def restrict(limits: Limits) -> None:
+def restrict(limits: WorkerLimits) -> None:
     """Put the calling process under the limits that the system keeps; the rest is for its parent to watch."""
     for what, most in (
         (resource.RLIMIT_CPU, limits.processor_seconds),
@@ -89,3 +89,12 @@ def use_of(process: int) -> Use | None:
     threads = int(fields[b"Threads"][0])
     memory = sum(int(fields[name][0]) << 10 for name in _HELD if name in fields)
     return Use(memory, threads, fields[b"State"][0] == b"Z" and threads > 1)
+
+
+def seconds_without_processor(process: int) -> float:
+    """How long a process' main thread has been ready and had no processor, since it began; 0 where nothing says so."""
+    try:
+        with open(f"/proc/{process}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0

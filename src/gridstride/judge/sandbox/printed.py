@@ -8,7 +8,7 @@ _READ = 1 << 18
 _AT_ONCE = 64  # reads, so that a worker that prints without end does not keep its judge from looking at the clock
 
 
-class Printed:
+class WorkerOutput:
     """The reading end of a worker's output, which is never waited for."""
 
     def __init__(self, descriptor: int, most: int) -> None:

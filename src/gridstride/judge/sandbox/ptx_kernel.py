@@ -12,7 +12,7 @@ from gridstride.device.launch.kernel import BoundKernel, Kernel
 from gridstride.device.modules.module import ptx
 from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.runnable import RefusedError, Runnable
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.symbols import evaluate
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device, DeviceError, UnknownName
@@ -62,7 +62,7 @@ class PtxKernel:
         return PtxKernel(self.kernel.renewed(), self.spread)
 
 
-def build_ptx(words: Mapping[str, Any], launch: Launch, device: Device) -> Runnable:
+def build_ptx(words: Mapping[str, Any], launch: SymbolicLaunch, device: Device) -> Runnable:
     """The kernel on a device; RefusedError with the finding where that is not possible."""
     hidden = [None] * int(words["hidden"])
     own = _own(words["order"], words["names"])

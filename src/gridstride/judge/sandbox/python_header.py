@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 
 from gridstride.judge.header import (
     KEYS,
-    Field,
     HeaderError,
+    HeaderField,
     KernelFile,
-    Launch,
+    SymbolicLaunch,
     fields_of,
     parse_kernel,
     stray_grid,
@@ -100,7 +100,7 @@ def _usual(language: str, signature: Signature) -> list[str]:
     return [f"# grid: ceil({extent}/256)", "# block: 256"]
 
 
-def _check_language(fields: Mapping[str, Field], language: str, filename: str) -> None:
+def _check_language(fields: Mapping[str, HeaderField], language: str, filename: str) -> None:
     """Fields that the other compiler has, and those that this one lacks."""
     if language == "triton" and "block" in fields:
         why = "block is for Numba: how many threads a Triton program has is said by a line `# warps: 4`"
@@ -116,7 +116,7 @@ def _check_language(fields: Mapping[str, Field], language: str, filename: str) -
             raise HeaderError(filename, fields[name].line, f"{name} needs a line `# {other}` beside it")
 
 
-def _entry(source: str, filename: str, field: Field | None) -> str:
+def _entry(source: str, filename: str, field: HeaderField | None) -> str:
     if field is None:
         return _only_kernel(source, filename)
     names = [function.name for function in _functions(source)]
@@ -202,7 +202,9 @@ def _opening(lines: list[str]) -> list[str]:
     return kept
 
 
-def filled_in(launch: Launch, constants: Mapping[str, int | bool], names: Mapping[str, str] | None = None) -> Launch:
+def filled_in(
+    launch: SymbolicLaunch, constants: Mapping[str, int | bool], names: Mapping[str, str] | None = None
+) -> SymbolicLaunch:
     """The launch with the numbers of the constants that it names, as in `# grid: ceil(n/BLOCK)`, and with the problem's
     sizes for the kernel's own `names` of them.
     """
@@ -214,7 +216,7 @@ def filled_in(launch: Launch, constants: Mapping[str, int | bool], names: Mappin
     return replace(launch, grid=tuple(map(filled, launch.grid)), block=tuple(map(filled, launch.block)))
 
 
-def _constants(field: Field | None, filename: str) -> dict[str, int | bool]:
+def _constants(field: HeaderField | None, filename: str) -> dict[str, int | bool]:
     constants: dict[str, int | bool] = {}
     for item in re.split(r"[,\s]+", re.sub(r"\s*=\s*", "=", field.value)) if field else ():
         match = _CONSTANT.fullmatch(item)
@@ -226,7 +228,7 @@ def _constants(field: Field | None, filename: str) -> dict[str, int | bool]:
     return constants
 
 
-def _warps(field: Field | None, filename: str) -> int | None:
+def _warps(field: HeaderField | None, filename: str) -> int | None:
     if field is None:
         return None
     if field.value not in map(str, _WARPS):  # str.isdigit() says yes to "²", too

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.judge.execution.runnable import RefusedError
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Signature
 from gridstride.judge.sandbox import checked_words, landlock, records, seccomp
 from gridstride.judge.sandbox.client import StoppedError, Worker
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.limits import WorkerLimits
 from gridstride.judge.sandbox.python_header import PythonFile, filled_in, no_launch, parameter_types
-from gridstride.judge.sandbox.wire import Bounds, Message
+from gridstride.judge.sandbox.wire import Bounds, WireMessage
 from gridstride.judge.verdict import Finding
 
 _LONGEST = 32 << 20  # bytes of PTX
@@ -25,11 +25,11 @@ _MORE_MEMORY = 2 << 30  # bytes for a compiler that is a large library itself
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledKernel:
     """The PTX of a kernel and how it is launched, as the worker says; to be trusted no more than the submission."""
 
     words: dict[str, Any]
-    launch: Launch
+    launch: SymbolicLaunch
     notes: tuple[str, ...] = ()
 
 
@@ -46,7 +46,7 @@ def why_not() -> str:
     )
 
 
-def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits: Limits) -> Compiled:
+def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits: WorkerLimits) -> CompiledKernel:
     """The kernel's PTX; RefusedError with the finding when there is none."""
     if reason := why_not():
         raise RefusedError(Finding("launch", reason))
@@ -66,7 +66,7 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
             if not (worker.locked["landlock"] and worker.locked["seccomp"]):
                 raise RefusedError(Finding("launch", f"the worker could not lock itself in: {worker.locked}"))
             bounds = Bounds(buffers=1, nbytes=_LONGEST)
-            reply = worker.ask(Message(words), seconds=limits.compile_seconds, doing="compiling", bounds=bounds)
+            reply = worker.ask(WireMessage(words), seconds=limits.compile_seconds, doing="compiling", bounds=bounds)
         return _compiled(reply, file, launch, signature)
     except StoppedError as stopped:
         raise RefusedError(Finding("compile_error", f"stopped: {stopped.reason}")) from stopped
@@ -74,7 +74,7 @@ def compile_python(file: PythonFile, signature: Signature, *, arch: str, limits:
         raise RefusedError(Finding("compile_error", f"the worker's reply is not one: {error}")) from error
 
 
-def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signature) -> Compiled:
+def _compiled(reply: WireMessage, file: PythonFile, launch: SymbolicLaunch, signature: Signature) -> CompiledKernel:
     reply_words = reply.words
     if "refused" in reply_words:
         finding = {
@@ -96,13 +96,13 @@ def _compiled(reply: Message, file: PythonFile, launch: Launch, signature: Signa
     words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": checked_words.text(reply_words["entry"], 1000),
              "hidden": checked_words.whole(reply_words.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
              "filename": file.kernel.filename, "language": file.language}  # fmt: skip
-    return Compiled(words, launch, records.notes_of(reply_words.get("notes")))
+    return CompiledKernel(words, launch, records.notes_of(reply_words.get("notes")))
 
 
 @checked_words.strict
 def _matched(
-    words: Mapping[str, Any], file: PythonFile, launch: Launch, names: list[str]
-) -> tuple[list[int | str], Launch]:
+    words: Mapping[str, Any], file: PythonFile, launch: SymbolicLaunch, names: list[str]
+) -> tuple[list[int | str], SymbolicLaunch]:
     """Where each parameter's value comes from, and the launch with the kernel's own names in it filled in."""
     order = [_place(position, len(names), file.arguments) for position in words["order"][:_MOST_PARAMETERS]]
     constants = {

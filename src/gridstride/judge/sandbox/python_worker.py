@@ -15,9 +15,9 @@ import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from gridstride.judge.parameter_names import Wanted, match
+from gridstride.judge.parameter_names import ProblemParameter, match
 from gridstride.judge.sandbox.absent import leave_out_what_needs_a_gpu
-from gridstride.judge.sandbox.wire import Message, read
+from gridstride.judge.sandbox.wire import WireMessage, read
 from gridstride.judge.sandbox.worker import die_with_parent, lock, say
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     _warm_up(options["language"], options["arch"])
     gc.freeze()
     gc.enable()
-    say(replies, Message({"ready": lock(options)}))
+    say(replies, WireMessage({"ready": lock(options)}))
     request = read(os.fdopen(0, "rb", closefd=False).read)
     if request is not None:
         say(replies, _answer(request.words))
@@ -85,7 +85,7 @@ def _without_renames() -> None:
     knobs.cache.manager_class = Direct
 
 
-def _answer(words: dict[str, Any]) -> Message:
+def _answer(words: dict[str, Any]) -> WireMessage:
     from gridstride.compiler import CompileError
 
     try:
@@ -95,12 +95,12 @@ def _answer(words: dict[str, Any]) -> Message:
         return _refused(str(error), error.line)
     except BaseException as error:  # of the submission's own code: it may raise whatever it likes
         return _refused(f"{type(error).__name__}: {error}", _line_of(error, _path(words["filename"])))
-    return Message(compiled, [ptx.encode()])
+    return WireMessage(compiled, [ptx.encode()])
 
 
-def _refused(message: str, line: int | None) -> Message:
+def _refused(message: str, line: int | None) -> WireMessage:
     """What is wrong, by the submission's own name and not by where it lies in this room."""
-    return Message({"refused": message.replace(_path(""), ""), "line": line})
+    return WireMessage({"refused": message.replace(_path(""), ""), "line": line})
 
 
 def _line_of(error: BaseException, path: str) -> int | None:
@@ -208,7 +208,9 @@ def _matched(words: dict[str, Any], own: list[str]) -> tuple[list[str], list[int
     for name in texts:
         if name not in own:
             raise ValueError(f"{entry} has no parameter {name}, which `# arguments:` gives; it has {', '.join(own)}")
-    matched = match(entry, [name for name in own if name not in texts], [Wanted(*p[:2]) for p in words["parameters"]])
+    matched = match(
+        entry, [name for name in own if name not in texts], [ProblemParameter(*p[:2]) for p in words["parameters"]]
+    )
     positions = iter(matched.order)
     order: list[int | str] = [name if name in texts else next(positions) for name in own]
     number = "i32" if words["language"] == "triton" else "int32"

@@ -16,13 +16,13 @@ from gridstride.compiler.cuda.compile_request import CompileRequest
 from gridstride.compiler.cuda.ptx_cache import decoded
 from gridstride.judge.cases.path_cases import MOST_WATCHED, KernelPath, VariableUse
 from gridstride.judge.cases.size_conditions import MOST_TOKENS, SizeCondition
+from gridstride.judge.cases.size_products import MOST, SizeProduct
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.blame import Blame
-from gridstride.judge.execution.block_products import MOST, BlockProduct
 from gridstride.judge.execution.divisions import Division
 from gridstride.judge.execution.kernel_facts import KernelFacts
-from gridstride.judge.execution.lane_timeline import MOST_STEPS, Step, Stretch
-from gridstride.judge.header import Launch
+from gridstride.judge.execution.lane_timeline import MOST_STEPS, Stretch, TimelineStep
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Parameter, Signature
 from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
 from gridstride.judge.verdict import Finding
@@ -70,7 +70,7 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions],
-            "products": [[p.line, p.axis, p.more, [*p.factor], [*p.divisor]] for p in facts.products]}  # fmt: skip
+            "products": [[p.line, [*p.most]] for p in facts.products]}  # fmt: skip
 
 
 @strict
@@ -84,7 +84,7 @@ def facts_of(words: Any) -> KernelFacts:
     return KernelFacts(
         *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
         constants=constants, keeps=words["keeps"] is True,
-        products=tuple(_block_product(*product) for product in words["products"][:MOST]),
+        products=tuple(_size_product(*product) for product in words["products"][:MOST]),
     )  # fmt: skip
 
 
@@ -95,10 +95,9 @@ def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondit
         raise MalformedError(str(error)) from None
 
 
-def _block_product(line: Any, axis: Any, more: Any, factor: Any, divisor: Any) -> BlockProduct:
+def _size_product(line: Any, most: Any) -> SizeProduct:
     try:
-        place = whole(line, 0, MOST_LINES), whole(axis, 0, 2), whole(more, 0, 1 << 31)
-        return BlockProduct(*place, _tokens(factor), _tokens(divisor))
+        return SizeProduct(whole(line, 0, MOST_LINES), _tokens(most))
     except ValueError as error:
         raise MalformedError(str(error)) from None
 
@@ -130,15 +129,15 @@ def signature_of(words: list[Any]) -> Signature:
     return Signature(tuple(Parameter(name, dtype, tuple(shape), role) for name, dtype, shape, role in words))
 
 
-def launch_words(launch: Launch) -> list[Any]:
+def launch_words(launch: SymbolicLaunch) -> list[Any]:
     """The launch, in expressions."""
     return [list(launch.grid), list(launch.block), launch.shared, launch.cooperative]
 
 
-def launch_of(words: list[Any]) -> Launch:
+def launch_of(words: list[Any]) -> SymbolicLaunch:
     """The launch, in expressions."""
     grid, block, shared, cooperative = words
-    return Launch(tuple(grid), tuple(block), shared, cooperative)
+    return SymbolicLaunch(tuple(grid), tuple(block), shared, cooperative)
 
 
 def path_words(path: KernelPath) -> dict[str, Any]:
@@ -246,22 +245,22 @@ def _access(words: Mapping[str, Any]) -> WarpAccess:
     return WarpAccess(line, words["space"], size, bool(words["writes"]), named(words["array"], 200), addresses)
 
 
-def step_words(step: Step) -> dict[str, Any]:
+def step_words(step: TimelineStep) -> dict[str, Any]:
     """A stretch of a warp's way."""
     return asdict(step)
 
 
 @strict
-def steps_of(words: Any) -> tuple[Step, ...]:
+def steps_of(words: Any) -> tuple[TimelineStep, ...]:
     """A warp's way."""
     return tuple(_step(word) for word in words[:MOST_STEPS])
 
 
-def _step(words: Mapping[str, Any]) -> Step:
+def _step(words: Mapping[str, Any]) -> TimelineStep:
     stretch = words["stretch"]
     lines = tuple(whole(line, 0, MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
     ptx_line, instructions = (whole(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
-    return Step(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
+    return TimelineStep(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
 
 
 def _dim3(words: Any) -> tuple[int, int, int]:

@@ -13,16 +13,16 @@ from gridstride.virtual.chips import chip
 from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
 from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.observe.counters import Counters, LineCounters
-from gridstride.virtual.observe.model import Model
+from gridstride.virtual.observe.model import LaunchModel
 from gridstride.virtual.observe.registers import Registers, estimate
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 
 _MOST_COUNTED = 1 << 62
 _MOST_SHARED, _MOST_REGISTERS = 1 << 20, 1 << 10  # more than any chip has
 _COUNTS = tuple(f.name for f in fields(LineCounters) if f.type == "int")
 
 
-def run_words(run: Run, kernel: Any) -> dict[str, Any]:
+def run_words(run: ObservedRun, kernel: Any) -> dict[str, Any]:
     """An observed run without its findings. Registers are estimated: ptxas is another program, which may not start."""
     counters = run.counters
     own = {**_line_words(counters), "lines": [_line_words(line) for line in counters.lines]}
@@ -34,7 +34,7 @@ def run_words(run: Run, kernel: Any) -> dict[str, Any]:
 
 
 @strict
-def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findings: tuple[Any, ...]) -> Run:
+def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findings: tuple[Any, ...]) -> ObservedRun:
     """The run, with a model of time that works here. The launch is the judge's own; it does not ask for it."""
     counters = _counters(words["counters"])
     registers = words["registers"]
@@ -45,7 +45,7 @@ def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findi
     shared = whole(words["shared"], 0, _MOST_SHARED)
     model = _FarModel(chip_name, known, counters, shape, shared)
     name = named(words["kernel"], 200)
-    return Run(name, chip_name, shape.grid, shape.block, shared, findings, model, source,
+    return ObservedRun(name, chip_name, shape.grid, shape.block, shared, findings, model, source,
                _heap(words["heap"]), stopped=bool(words["stopped"]))  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def _heap(words: Any) -> HeapUse | None:
 _BYTES = ("read_bytes", "written_bytes", "atomic_bytes")
 
 
-class _FarModel(Model):
+class _FarModel(LaunchModel):
     """The model of a kernel that is in another process."""
 
     def __init__(

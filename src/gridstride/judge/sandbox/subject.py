@@ -14,19 +14,19 @@ from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.attempt import Attempt, Observed, Results, steps
 from gridstride.judge.execution.blame import Blame
 from gridstride.judge.execution.kernel_facts import KernelFacts
-from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.lane_timeline import TimelineStep
 from gridstride.judge.execution.runnable import RefusedError, Runnable, launch_of
-from gridstride.judge.header import MULTIPROCESSORS, KernelFile, Launch, LaunchShape
+from gridstride.judge.header import MULTIPROCESSORS, KernelFile, LaunchShape, SymbolicLaunch
 from gridstride.judge.parameter_names import named
 from gridstride.judge.problem import Array, Case, Problem, Signature, Values
 from gridstride.judge.sandbox import checked_words, records, run_records
 from gridstride.judge.sandbox.client import CannotJudge, StoppedError, Worker
 from gridstride.judge.sandbox.confined_clang import compiled_by_clang
-from gridstride.judge.sandbox.limits import Limits, cramped
+from gridstride.judge.sandbox.limits import WorkerLimits, cramped
 from gridstride.judge.sandbox.ptx_kernel import build_ptx
 from gridstride.judge.sandbox.python_header import is_python, parse_python
-from gridstride.judge.sandbox.python_kernels import Compiled, compile_python
-from gridstride.judge.sandbox.wire import Bounds, Message
+from gridstride.judge.sandbox.python_kernels import CompiledKernel, compile_python
+from gridstride.judge.sandbox.wire import Bounds, WireMessage
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device
 from gridstride.virtual.machine.workers import cores
@@ -42,11 +42,13 @@ class Sandbox:
     before the device was known, for its chip.
     """
 
-    def __init__(self, device: Device, limits: Limits | None = None, *, worker: Worker | None = None) -> None:
+    def __init__(self, device: Device, limits: WorkerLimits | None = None, *, worker: Worker | None = None) -> None:
         self.device = device
-        self.limits = limits or Limits(launch_seconds=getattr(device, "time_limit", Limits().launch_seconds))
+        self.limits = limits or WorkerLimits(
+            launch_seconds=getattr(device, "time_limit", WorkerLimits().launch_seconds)
+        )
         self._worker = worker
-        self._python: tuple[KernelFile, Compiled] | None = None  # the last one
+        self._python: tuple[KernelFile, CompiledKernel] | None = None  # the last one
         self._room = 0  # characters that the kernel in hand may still print
 
     def start(self) -> None:
@@ -90,13 +92,13 @@ class Sandbox:
         self,
         words: dict[str, Any],
         file: KernelFile,
-        launch: Launch,
+        launch: SymbolicLaunch,
         notes: tuple[str, ...] = (),
         *,
         by_name: bool = False,
         compiled: bytes | None = None,
     ) -> SandboxedKernel:
-        message = Message(words, [compiled] if compiled else [])
+        message = WireMessage(words, [compiled] if compiled else [])
         try:
             reply = self.ask(message, seconds=self.limits.compile_seconds, doing="compiling")
             refused = records.findings_of([reply.words["refused"]]) if "refused" in reply.words else ()
@@ -116,7 +118,7 @@ class Sandbox:
             sys.stdout.write("\n… what the kernel prints from here on is not shown\n")
         self._room = max(0, self._room - len(printed))
 
-    def ask(self, message: Message, *, seconds: float, doing: str, bounds: Bounds | None = None) -> Message:
+    def ask(self, message: WireMessage, *, seconds: float, doing: str, bounds: Bounds | None = None) -> WireMessage:
         """The worker's reply, within what it can have to say; StoppedError, CannotJudge."""
         self.start()
         assert self._worker is not None
@@ -143,13 +145,13 @@ class Sandbox:
 class SandboxedKernel:
     """A kernel in a worker. The inputs go there, raw results come back; what is right stays here."""
 
-    def __init__(self, sandbox: Sandbox, file: KernelFile, launch: Launch, facts: KernelFacts) -> None:
+    def __init__(self, sandbox: Sandbox, file: KernelFile, launch: SymbolicLaunch, facts: KernelFacts) -> None:
         self._sandbox, self._file, self._launch = sandbox, file, launch
         self.facts = facts
         self.device = sandbox.device
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SymbolicLaunch:
         """Grid and block in expressions over the sizes."""
         return self._launch
 
@@ -161,7 +163,7 @@ class SandboxedKernel:
     def refusal(self, sizes: Mapping[str, int]) -> str:
         """Why hardware would refuse the launch for these sizes; empty where it would not."""
         self.shape(sizes)
-        message = Message({"do": "refusal", "sizes": dict(sizes)})
+        message = WireMessage({"do": "refusal", "sizes": dict(sizes)})
         try:
             reply = self._sandbox.ask(message, seconds=self._sandbox.limits.case_seconds, doing="looking at the launch")
             return checked_words.text(reply.words.get("refusal"))
@@ -224,7 +226,7 @@ class SandboxedKernel:
         except (StoppedError, checked_words.MalformedError):
             return ()
 
-    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[Step, ...]:
+    def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
         """Which lanes of the first warp were on in each stretch of its way; nothing where that cannot be seen."""
         try:
             reply = self._asked("way", signature, case, [inputs])
@@ -235,14 +237,14 @@ class SandboxedKernel:
     def _asked(
         self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], bounds: Bounds | None = None,
         **more: Any,
-    ) -> Message:  # fmt: skip
+    ) -> WireMessage:  # fmt: skip
         buffers: list[bytes] = []
         numbers = [{name: _sent(value, buffers) for name, value in values.items()} for values in inputs]
         words = {"do": what, "signature": records.signature_words(signature), "case": records.case_words(case),
                  "numbers": numbers, **more}  # fmt: skip
         limits = self._sandbox.limits
         most = max(limits.case_seconds, 2 * limits.launch_seconds + _TOLD)
-        return self._sandbox.ask(Message(words, buffers), seconds=most, doing="running the kernel", bounds=bounds)
+        return self._sandbox.ask(WireMessage(words, buffers), seconds=most, doing="running the kernel", bounds=bounds)
 
 
 def _bounds(signature: Signature, case: Case, runs: int) -> Bounds:
@@ -259,7 +261,7 @@ def _sent(value: Any, buffers: list[bytes]) -> Any:
     return [len(buffers) - 1, value.dtype.str, list(value.shape)]
 
 
-def _results(reply: Message, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
+def _results(reply: WireMessage, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
     """The arrays of each run, of the sizes that the problem says; MalformedError for anything else."""
     outputs = [p for p in signature.parameters if p.written]
     runs = checked_words.whole(reply.words.get("runs"), 0, most)

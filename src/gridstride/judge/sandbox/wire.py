@@ -20,7 +20,7 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WireMessage:
     """What one side says to the other."""
 
     words: dict[str, Any]
@@ -36,7 +36,7 @@ class Bounds:
     nbytes: int = 0
 
 
-def packed(message: Message) -> bytes:
+def packed(message: WireMessage) -> bytes:
     """The message as bytes."""
     text = json.dumps(message.words).encode()
     sizes = b"".join(_SIZE.pack(len(buffer)) for buffer in message.buffers)
@@ -44,7 +44,7 @@ def packed(message: Message) -> bytes:
 
 
 @dataclass(slots=True)
-class Reader:
+class MessageReader:
     """Puts one message together from the bytes that come; WireError for what is none, or goes beyond its bounds.
 
     It never holds more than the bounds, whatever a message says of itself, and each byte once.
@@ -54,7 +54,7 @@ class Reader:
     _parts: list[bytearray] = field(default_factory=lambda: [bytearray()])  # head, sizes, JSON, buffers
     _sizes: list[int] = field(default_factory=lambda: [_HEAD.size])
 
-    def feed(self, data: bytes) -> Message | None:
+    def feed(self, data: bytes) -> WireMessage | None:
         """Take some bytes; the message once it is whole."""
         left = memoryview(data)
         while True:
@@ -70,7 +70,7 @@ class Reader:
             self._parts.append(bytearray())
         if left:
             raise WireError("more than one message")
-        return Message(_object(self._parts[2]), self._parts[3:])
+        return WireMessage(_object(self._parts[2]), self._parts[3:])
 
     def _expect_more(self) -> None:
         """What comes after a part that says so."""
@@ -87,7 +87,7 @@ class Reader:
             self._sizes += sizes
 
 
-def read(take: Callable[[int], bytes]) -> Message | None:
+def read(take: Callable[[int], bytes]) -> WireMessage | None:
     """The next message of a stream that `take(n)` reads from, which is trusted; None at its end."""
     head = take(_HEAD.size)
     if len(head) < _HEAD.size:
@@ -95,7 +95,7 @@ def read(take: Callable[[int], bytes]) -> Message | None:
     text, count = _HEAD.unpack(head)
     sizes = [_SIZE.unpack(take(_SIZE.size))[0] for _ in range(count)]
     words = json.loads(take(text))
-    return Message(words, [take(size) for size in sizes])
+    return WireMessage(words, [take(size) for size in sizes])
 
 
 def _object(data: bytearray) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from gridstride.judge.sandbox import landlock, namespace, records, run_records, seccomp
-from gridstride.judge.sandbox.limits import Limits, cramped, restrict
+from gridstride.judge.sandbox.limits import WorkerLimits, cramped, restrict
 from gridstride.judge.sandbox.scratch import MOST_FILES
-from gridstride.judge.sandbox.wire import Message, packed, read
+from gridstride.judge.sandbox.wire import WireMessage, packed, read
 from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
 _LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's, below which a problem's own cases might not fit
@@ -37,11 +37,11 @@ def main() -> None:
     faulthandler.disable()
     die_with_parent(options["parent"])
     replies = os.fdopen(options["replies"], "wb", buffering=0)
-    room = Room(options)
+    room = JudgeSession(options)
     room.warm_up()
     gc.freeze()
     gc.enable()
-    say(replies, Message({"ready": lock(options)}))
+    say(replies, WireMessage({"ready": lock(options)}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
     while (request := read(requests.read)) is not None:
         reply = room.answer(request)
@@ -64,7 +64,7 @@ def lock(options: Mapping[str, Any]) -> dict[str, Any]:
     A thread that a library has started before is not locked in with this one: nothing holds then.
     """
     alone = len(os.listdir("/proc/self/task")) == 1
-    limits, folders = Limits(**options["limits"]), options["folders"]
+    limits, folders = WorkerLimits(**options["limits"]), options["folders"]
     filtered = seccomp.available()  # asks the file system, so before that is given up
     restrict(limits)
     tempfile.tempdir = options["scratch"]  # asked for, it would try out whether a file can be removed there
@@ -83,14 +83,14 @@ def lock(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"landlock": have if alone else 0, "seccomp": filtered and alone, "namespace": bool(inside)}
 
 
-def say(replies: Any, message: Message) -> None:
+def say(replies: Any, message: WireMessage) -> None:
     """Send a message, however long."""
     data = memoryview(packed(message))
     while data:
         data = data[replies.write(data) :]
 
 
-class Room:
+class JudgeSession:
     """One virtual GPU and the kernel that is being judged."""
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ class Room:
         if self._given.get("compiler", "nvrtc") == "nvrtc":
             load()
         engine.prepare()
-        limits = Limits(**self._given["limits"])
+        limits = WorkerLimits(**self._given["limits"])
         self._cramped = bool(cramped(limits))
         warnings.simplefilter("error", RacesNotWatched)
         self._gpu = VirtualGPU(
@@ -120,12 +120,12 @@ class Room:
             workers=self._given["workers"],
         )
 
-    def answer(self, request: Message) -> Message:
+    def answer(self, request: WireMessage) -> WireMessage:
         """The reply to one request; whatever goes wrong within is a reply too."""
-        does: dict[str, Callable[[Message], Message]] = {
+        does: dict[str, Callable[[WireMessage], WireMessage]] = {
             "build": self._build,
             "build_ptx": self._build_ptx,
-            "refusal": lambda request: Message({"refusal": self._kernel.refusal(request.words["sizes"])}),
+            "refusal": lambda request: WireMessage({"refusal": self._kernel.refusal(request.words["sizes"])}),
             "attempt": self._attempt,
             "observe": self._observe,
             "blame": self._blame,
@@ -135,18 +135,18 @@ class Room:
         try:
             return does[request.words["do"]](request)
         except RacesNotWatched as error:  # a verdict would say that there are none
-            return Message({"unable": str(error)})
+            return WireMessage({"unable": str(error)})
         except Exception as error:
             gc.collect()
             if isinstance(error, OutOfAddressSpace) and self._cramped:
-                return Message({"unable": str(error)})
+                return WireMessage({"unable": str(error)})
             if isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
-                return Message(
+                return WireMessage(
                     {"error": "out of memory"}
                 )  # of ours, or of a library: the parent says so, and its verdict is no pass
-            return Message({"error": f"{type(error).__name__}: {error}"})
+            return WireMessage({"error": f"{type(error).__name__}: {error}"})
 
-    def _build(self, request: Message) -> Message:
+    def _build(self, request: WireMessage) -> WireMessage:
         from gridstride.judge.execution.runnable import RefusedError, build_for
         from gridstride.judge.header import KernelFile
 
@@ -161,10 +161,10 @@ class Room:
             compiled = records.compiled_of(request.buffers[0], words, arch) if request.buffers else None
             self._kernel = build_for(signature, file, launch, self._gpu, compiled)
         except RefusedError as refused:
-            return Message({"refused": records.finding_words(refused.finding)})
-        return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
+            return WireMessage({"refused": records.finding_words(refused.finding)})
+        return WireMessage({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
-    def _build_ptx(self, request: Message) -> Message:
+    def _build_ptx(self, request: WireMessage) -> WireMessage:
         from gridstride.judge.execution.runnable import RefusedError
         from gridstride.judge.sandbox.ptx_kernel import build_ptx
 
@@ -173,10 +173,10 @@ class Room:
         try:
             self._kernel = build_ptx(request.words, records.launch_of(request.words["launch"]), self._gpu)
         except RefusedError as refused:
-            return Message({"refused": records.finding_words(refused.finding)})
-        return Message({"built": True, "facts": records.facts_words(self._kernel.facts)})
+            return WireMessage({"refused": records.finding_words(refused.finding)})
+        return WireMessage({"built": True, "facts": records.facts_words(self._kernel.facts)})
 
-    def _attempt(self, request: Message) -> Message:
+    def _attempt(self, request: WireMessage) -> WireMessage:
         signature, case = self._case(request)
         inputs = _inputs(request.words["numbers"], request.buffers)
         done = self._kernel.attempt(signature, case, inputs)
@@ -184,7 +184,7 @@ class Room:
         reply.words["path"] = records.path_words(done.path)
         return reply
 
-    def _observe(self, request: Message) -> Message:
+    def _observe(self, request: WireMessage) -> WireMessage:
         signature, case = self._case(request)
         (inputs,) = _inputs(request.words["numbers"], request.buffers)
         done = self._kernel.observed(signature, case, inputs)
@@ -195,23 +195,23 @@ class Room:
             reply.words["run"] = run_records.run_words(done.run, entry)
         return reply
 
-    def _blame(self, request: Message) -> Message:
+    def _blame(self, request: WireMessage) -> WireMessage:
         signature, case = self._case(request)
         inputs, masks = _inputs(request.words["numbers"], request.buffers)
         blamed = self._kernel.blame(signature, case, inputs, request.words["name"], masks["wrong"], masks["unwritten"])
-        return Message({"blame": records.blame_words(blamed)})
+        return WireMessage({"blame": records.blame_words(blamed)})
 
-    def _accesses(self, request: Message) -> Message:
+    def _accesses(self, request: WireMessage) -> WireMessage:
         signature, case = self._case(request)
         (inputs,) = _inputs(request.words["numbers"], request.buffers)
         accesses = self._kernel.accesses(signature, case, inputs, request.words["lines"])
-        return Message({"accesses": [records.access_words(access) for access in accesses]})
+        return WireMessage({"accesses": [records.access_words(access) for access in accesses]})
 
-    def _way(self, request: Message) -> Message:
+    def _way(self, request: WireMessage) -> WireMessage:
         signature, case = self._case(request)
         (inputs,) = _inputs(request.words["numbers"], request.buffers)
         steps = self._kernel.way_of_a_warp(signature, case, inputs)
-        return Message({"way": [records.step_words(step) for step in steps]})
+        return WireMessage({"way": [records.step_words(step) for step in steps]})
 
     def _entry(self) -> Any:
         """The virtual GPU's own kernel."""
@@ -220,7 +220,7 @@ class Room:
         with use(self._gpu):
             return self._kernel.kernel.bound().kernel
 
-    def _case(self, request: Message) -> Any:
+    def _case(self, request: WireMessage) -> Any:
         return records.signature_of(request.words["signature"]), records.case_of(request.words["case"])
 
 
@@ -236,8 +236,8 @@ def _value(value: Any, buffers: Any) -> Any:
     return np.frombuffer(buffers[number], dtype).reshape(shape)
 
 
-def _replied(findings: list[Any], results: Any) -> Message:
-    return Message({"findings": findings, "runs": len(results)}, [v.tobytes() for r in results for v in r.values()])
+def _replied(findings: list[Any], results: Any) -> WireMessage:
+    return WireMessage({"findings": findings, "runs": len(results)}, [v.tobytes() for r in results for v in r.values()])
 
 
 if __name__ == "__main__":

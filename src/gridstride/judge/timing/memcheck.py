@@ -29,7 +29,7 @@ _DONE = "ERROR SUMMARY: "
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class MemcheckResult:
     """What memcheck found; `problem` says in a sentence why it could not look, and then nothing else is there."""
 
     findings: tuple[Finding, ...] = ()
@@ -41,11 +41,11 @@ def program() -> str | None:
     return shutil.which(NAME) or next((path for path in _PLACES if os.access(path, os.X_OK)), None)
 
 
-def memcheck(kernel: str, problem: str, seed: int) -> Checked:
+def memcheck(kernel: str, problem: str, seed: int) -> MemcheckResult:
     """Run the kernel file once at the timed size of the problem (a folder) under memcheck; never raises."""
     tool = program()
     if tool is None:
-        return Checked(problem=f"{NAME} is not installed here")
+        return MemcheckResult(problem=f"{NAME} is not installed here")
     runner = [sys.executable, "-m", "gridstride.judge.timing.memcheck_runner", kernel, problem, str(seed)]
     options = ["--tool", "memcheck", "--report-api-errors", "no", "--print-limit", str(_MOST)]
     options += ["--padding", str(_PADDING)]
@@ -55,23 +55,23 @@ def memcheck(kernel: str, problem: str, seed: int) -> Checked:
             env={**os.environ, "GRIDSTRIDE_DEVICE": "physical"},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Checked(problem=f"{NAME} had not ended after {_TIME_LIMIT:.0f} s")
+        return MemcheckResult(problem=f"{NAME} had not ended after {_TIME_LIMIT:.0f} s")
     except OSError as error:
-        return Checked(problem=f"{NAME} cannot be run: {error.strerror}")
+        return MemcheckResult(problem=f"{NAME} cannot be run: {error.strerror}")
     return parse(done.stdout + done.stderr)
 
 
-def parse(output: str) -> Checked:
+def parse(output: str) -> MemcheckResult:
     """From what memcheck printed; those of one kind on one line are one."""
     lines = [line.removeprefix("=========").strip() for line in output.splitlines() if line.startswith("=========")]
     findings = tuple({(f.kind, f.line, f.message.partition(" by ")[0]): f for f in _faults(lines)}.values())
     if findings:
-        return Checked(findings)
+        return MemcheckResult(findings)
     summary = next((line for line in lines if line.startswith(_DONE)), "")
     if not summary.startswith(f"{_DONE}0 errors"):
         words = [line for line in (*lines, *output.splitlines()) if line.strip() and not line.startswith("COMPUTE-SAN")]
-        return Checked(problem=f"{NAME} could not look: {words[0].strip() if words else 'it said nothing'}")
-    return Checked()
+        return MemcheckResult(problem=f"{NAME} could not look: {words[0].strip() if words else 'it said nothing'}")
+    return MemcheckResult()
 
 
 def _faults(lines: Sequence[str]) -> Iterator[Finding]:

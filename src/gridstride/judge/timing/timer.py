@@ -30,7 +30,7 @@ from gridstride.judge.problem import Case, Peer, Problem, Values
 from gridstride.judge.reference.pieces import answers
 from gridstride.judge.timing.clocks import Lap, disagreement, multiprocessor_mhz
 from gridstride.judge.timing.interval import interval, narrow
-from gridstride.judge.timing.turns import Call, JudgedKernel, TimedSet, Turns
+from gridstride.judge.timing.turns import Call, JudgedKernel, TimedSet, TimedTurns
 from gridstride.protocol import Device, Event, Stream
 
 _L2_TIMES = 3  # sets of buffers together hold at least this many L2 caches
@@ -101,13 +101,13 @@ class Timer:
             self._rounds(own, turns)
             after = multiprocessor_mhz(self._device)
             warm = self._warm(own, turns[""]) if own.right else None
-        mine = turns.pop("")
-        times = mine.times
+        own_turns = turns.pop("")
+        times = own_turns.times
         quartiles = statistics.quantiles(times if len(times) > 1 else times * 2, n=4)  # one: it was wrong at once
         peers = {name: statistics.median(one.times) for name, one in turns.items()}
         mhz = (before, after) if before is not None and after is not None else None
         return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
-                      interval(times), disagreement(mine.laps), warm, mhz)  # fmt: skip
+                      interval(times), disagreement(own_turns.laps), warm, mhz)  # fmt: skip
 
     def _drawn(self, seed: int) -> TimedSet:
         case = Case(self._sizes, "normal", seed, hidden=True)
@@ -116,15 +116,15 @@ class Timer:
         stock = Stock(self._device, self._problem, self._sizes, inputs)
         return TimedSet(inputs, answers(self._problem, case, inputs), stock, buffers)
 
-    def _warmed_up(self, own: JudgedKernel) -> dict[str, Turns]:
+    def _warmed_up(self, own: JudgedKernel) -> dict[str, TimedTurns]:
         """The peers by name and, under no name, the kernel; each has been launched."""
         turns = {name: self._turns(call, None) for name, call in self._peers.items()}
         return {**turns, "": self._turns(own.launch, own)}
 
-    def _rounds(self, own: JudgedKernel, turns: Mapping[str, Turns]) -> None:
-        mine = turns[""]
-        fewest, most = self._planned(mine.launches * mine.times.pop(), slow=mine.slow)
-        unit = f"{mine.launches} launches" if mine.launches > 1 else "one launch"
+    def _rounds(self, own: JudgedKernel, turns: Mapping[str, TimedTurns]) -> None:
+        own_turns = turns[""]
+        fewest, most = self._planned(own_turns.launches * own_turns.times.pop(), slow=own_turns.slow)
+        unit = f"{own_turns.launches} launches" if own_turns.launches > 1 else "one launch"
         many = f"{fewest} to {most}" if fewest < most else most
         self._progress(f"timing, {many} rounds of {unit}")
         for one in turns.values():
@@ -132,17 +132,17 @@ class Timer:
         last = False
         while own.right and not last:
             for one in turns.values():
-                took = self._own_batch(one, own) if one is mine else self._batch(one, one.ahead)
+                took = self._own_batch(one, own) if one is own_turns else self._batch(one, one.ahead)
                 one.times.append(took / one.launches)
-            done = len(mine.times)
+            done = len(own_turns.times)
             last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
         if own.right:
             self._progress("checking what the timed launches left")
-            own.check(mine.last_sets(len(self._sets)), complete=True)
+            own.check(own_turns.last_sets(len(self._sets)), complete=True)
 
-    def _turns(self, call: Call, own: JudgedKernel | None) -> Turns:
+    def _turns(self, call: Call, own: JudgedKernel | None) -> TimedTurns:
         """Warm up, and find out how many launches one batch needs; `times` is left with the time of one."""
-        turns = Turns(call, 1, False, 0, [])
+        turns = TimedTurns(call, 1, False, 0, [])
         for _ in range(_WARM_UPS):
             turns.times.append(self._batch(turns))
             turns.slow, turns.typical_ms = turns.times[-1] > _SLOW_MS, turns.times[-1]
@@ -153,7 +153,7 @@ class Timer:
         turns.launches = 1 if turns.slow else most
         return turns
 
-    def _own_batch(self, turns: Turns, own: JudgedKernel) -> float:
+    def _own_batch(self, turns: TimedTurns, own: JudgedKernel) -> float:
         """A batch of the judged kernel, of which nothing is left from the one before.
 
         Some launches more go before it, on data of their own: code that was just loaded is in no cache yet, and while
@@ -176,7 +176,7 @@ class Timer:
         own.check(numbers, complete=turns.slow)
         return elapsed
 
-    def _warm(self, own: JudgedKernel, turns: Turns) -> float | None:
+    def _warm(self, own: JudgedKernel, turns: TimedTurns) -> float | None:
         """Launches on one set after the other: what they need that fits L2 is there. What comes of them is not looked
         at, so this figure is only shown.
         """
@@ -187,7 +187,7 @@ class Timer:
         launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
         return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
 
-    def _batch(self, turns: Turns, ahead: int = 0) -> float:
+    def _batch(self, turns: TimedTurns, ahead: int = 0) -> float:
         """A batch, behind some launches that are not timed.
 
         A peer has as many as the judged kernel: an idle GPU would wait for the host, which takes longer over a

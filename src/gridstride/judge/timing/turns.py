@@ -37,7 +37,7 @@ class TimedSet:
 
 
 @dataclass(slots=True)
-class Turns:
+class TimedTurns:
     """One kernel or peer in the loop; `count` goes on from batch to batch, so that the sets keep changing."""
 
     call: Call

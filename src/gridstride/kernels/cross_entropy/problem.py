@@ -4,6 +4,8 @@ lse = log of the sum of e^x over the row, loss = lse - x[label].
 A row whose label is `ignore_index` has loss 0 and lse 0, whatever its logits. A label that is neither that nor a class
 (below 0, or not below `classes`) has the loss NaN: nothing may be read for it. As in PyTorch, a row with Inf or NaN has
 loss and lse NaN; of nothing but -Inf the lse is -Inf; a label whose logit is -Inf beside finite ones costs Inf.
+Logits may lie far from 0, at 1,000,000 say: there lse - x[label] has lost what the loss is, and (largest - x[label]) +
+log of the sum has not.
 """
 
 from __future__ import annotations

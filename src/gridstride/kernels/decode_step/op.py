@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ _WARPS = (8, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class DecodeRung:
     """What the host must know of a rung: warps that do not multiply, a message's type, how its weights lie, how often
     what all blocks wait for is sent, and the messages of a line, of which what a block sends fills whole ones."""
 
@@ -38,8 +38,8 @@ class Rung:
         return -(-messages // self.line) * self.line
 
 
-STREAMED = Rung("01_streamed", 0, torch.int64, by_warp=False)
-SPECIALISED = Rung("02_specialised", 2, torch.int32, by_warp=True, copies=4, line=32)
+STREAMED = DecodeRung("01_streamed", 0, torch.int64, by_warp=False)
+SPECIALISED = DecodeRung("02_specialised", 2, torch.int32, by_warp=True, copies=4, line=32)
 
 
 def geometry(
@@ -63,18 +63,30 @@ def geometry(
     return reason
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeWeights:
+    """A decoder's: (qkv, output, gate and up, down) of each layer, norms [2 * layers + 1, width], rotary tables."""
+
+    layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]]
+    norms: Tensor
+    embedding: Tensor
+    head: Tensor
+    cosine: Tensor
+    sine: Tensor
+    eps: float  # of the norms
+
+
 class DecodeStep:
     """Weights packed for the kernel, a second copy of them, and the mail through which its blocks talk."""
 
     def __init__(
-        self, cut: Geometry, *, layers: Sequence[tuple[Tensor, Tensor, Tensor, Tensor]], norms: Tensor,
-        embedding: Tensor, head: Tensor, cosine: Tensor, sine: Tensor, block_size: int, eps: float,
-        rung: Rung = SPECIALISED, **macros: int,
-    ) -> None:  # fmt: skip
-        self._cut, self._layers, self._eps, self._rung = cut, len(layers), eps, rung
-        self._stream = stream(cut, layers, head, by_warp=rung.by_warp)
-        self._norms, self._embedding, self._cosine, self._sine = norms.contiguous(), embedding, cosine, sine
-        self.vocabulary, device = len(head), head.device
+        self, cut: Geometry, weights: DecodeWeights, *, block_size: int, rung: DecodeRung = SPECIALISED, **macros: int
+    ) -> None:
+        self._cut, self._rung = cut, rung
+        self._stream = stream(cut, weights.layers, weights.head, by_warp=rung.by_warp)
+        self._layers = len(weights.layers)
+        self._weights = replace(weights, layers=(), norms=weights.norms.contiguous())  # the stream has the layers
+        self.vocabulary, device = len(weights.head), weights.head.device
         times = 64 * cut.blocks if "TIMES" in macros else 0
         self._mail = torch.zeros(rung.messages(cut) + times, dtype=rung.message, device=device)
         self._turns = torch.zeros(2, dtype=torch.int32, device=device)
@@ -96,18 +108,18 @@ class DecodeStep:
 
     def __call__(
         self, tokens: Tensor, positions: Tensor, table: Tensor, cache: tuple[Tensor, Tensor], drawn: Tensor, *,
-        steps: int, greedy: bool,
+        steps: int,
     ) -> None:  # fmt: skip
         """Decode `steps` tokens greedily into `drawn` int64 [steps]; tokens, positions int64 [1] become the next.
 
-        Without `greedy` one step, up to `self.logits` [1, vocabulary] fp32, and nothing else is written but the cache:
-        keys and values [layers, blocks, K, block_size, D], at the slot of the position in `table` int32 [W].
+        0: one step, up to `self.logits` [1, vocabulary] fp32, and nothing else is written but the cache: keys and
+        values [layers, blocks, K, block_size, D], at the slot of the position in `table` int32 [W].
         """
-        cut, keys = self._cut, cache[0]
+        cut, weights, keys = self._cut, self._weights, cache[0]
         self._run.cooperative(
-            (cut.blocks, 1, 1), 32 * (cut.warps + self._rung.extra_warps), self._stream, self._norms, self._embedding,
-            self._cosine, self._sine,
+            (cut.blocks, 1, 1), 32 * (cut.warps + self._rung.extra_warps), self._stream, weights.norms,
+            weights.embedding, weights.cosine, weights.sine,
             keys, cache[1], table, tokens, positions, self._mail, self._turns, self.logits, drawn, self._layers,
-            self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps if greedy else 1, int(greedy),
-            self._eps, cut.head_width**-0.5, shared=SHARED,
+            self.vocabulary, cut.head_tiles(self.vocabulary), keys.stride(0), steps or 1, int(steps > 0),
+            weights.eps, cut.head_width**-0.5, shared=SHARED,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridstride.judge.header import Launch
+from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Array, Problem, Values, array, scalar, size
 
 _AT_ONCE = 256  # bodies whose pairs are there at a time
@@ -90,7 +90,7 @@ problem = Problem(
     reference=reference,
     magnitude=magnitude,
     arrange=within_reach,
-    launch=Launch(grid=("ceil(m/128)",), block=("128",)),  # a thread for each body, not for each number
+    launch=SymbolicLaunch(grid=("ceil(m/128)",), block=("128",)),  # a thread for each body, not for each number
     special={"light and heavy": light_and_heavy, "clusters": clusters, "all pairs": all_pairs},
     terms="n+8",
     without={"nonfinite": "a body at infinity pulls by 0 or by NaN, as the square of its distance is bracketed"},

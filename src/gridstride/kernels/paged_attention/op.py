@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +22,17 @@ _FEW, _MANY = {"UNROLL": 4, "RESIDENT": 5}, {"UNROLL": 2, "RESIDENT": 8}
 _MOST_SPLITS = 32
 _SIXTEEN_BITS = torch.float16, torch.bfloat16
 _LEAST = 256  # tokens of a split on the H200: below, the merge takes longer than the tokens
+
+
+class PagedQueries(NamedTuple):
+    """A token's queries [S, H, D] of each sequence, the cache, and where in it their keys and values lie."""
+
+    q: Tensor
+    keys: Tensor
+    values: Tensor
+    tables: Tensor
+    lengths: Tensor
+
 
 _ARRIVED: dict[torch.device, Tensor] = {}
 """A cache: counters of the merge, one set per GPU. Each launch leaves them at zero, for the next one of its stream."""
@@ -49,10 +61,11 @@ def _cuda(
         return out
     group, block_size = q.shape[1] // keys.shape[1], keys.shape[2]
     ring = _ring(q.device, q.shape[2], group, block_size) if q.dtype in _SIXTEEN_BITS else ""
+    given = PagedQueries(q, keys, values, tables, lengths)
     if isinstance(ring, Ring):
-        _by_ring(ring, q, keys, values, tables, lengths, out, scale, fixed_past)
+        _by_ring(ring, given, out, scale, fixed_past)
     else:
-        _by_splits(q, keys, values, tables, lengths, out, scale)
+        _by_splits(given, out, scale)
     return out
 
 
@@ -71,27 +84,24 @@ def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring
     )  # fmt: skip
 
 
-def _by_ring(
-    ring: Ring, q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float,
-    fixed_past: bool = False,
-) -> None:  # fmt: skip
+def _by_ring(ring: Ring, given: PagedQueries, out: Tensor, scale: float, fixed_past: bool = False) -> None:
     """Rung 04: as many blocks as the GPU holds at a time, each with an equal share of all tokens."""
+    q, keys, _, tables, _ = given
     sequences, kv_heads = len(q), keys.shape[1]
     blocks = ring.resident * multiprocessors(q.device)
     run = launcher(
         "paged_attention", "04_bulk_ring", q.device, ELEMENT=element(q), FIXED_PAST=int(fixed_past), **ring.macros
     )
     run(
-        (blocks, 1, 1), ring.threads, q, keys, values, tables, lengths, out,
+        (blocks, 1, 1), ring.threads, *given, out,
         q.new_empty(ring.records(blocks), dtype=torch.float32), _arrived(q.device, sequences * kv_heads), sequences,
         kv_heads, tables.stride(0), scale, shared=ring.shared,
     )  # fmt: skip
 
 
-def _by_splits(
-    q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, out: Tensor, scale: float
-) -> None:
+def _by_splits(given: PagedQueries, out: Tensor, scale: float) -> None:
     """Rung 03: a sequence is split over as many blocks as fit the GPU besides the others."""
+    q, keys, _, tables, _ = given
     sequences, heads, width = q.shape
     kv_heads, block_size = keys.shape[1], keys.shape[2]
     room = _MANY["RESIDENT"] * multiprocessors(q.device)  # blocks on the chip at a time
@@ -103,7 +113,7 @@ def _by_splits(
     )  # fmt: skip
     partial = q.new_empty((sequences, heads, splits, width + 2), dtype=torch.float32) if splits > 1 else None
     run(
-        (splits, kv_heads, sequences), _THREADS, q, keys, values, tables, lengths, out, partial,
+        (splits, kv_heads, sequences), _THREADS, *given, out, partial,
         _arrived(q.device, sequences * kv_heads), sequences, kv_heads, tables.stride(0), scale,
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class RingTuning:
     """What is chosen by measurement; the defaults are the best on an H200. As the fields of Ring."""
 
     piece: int = 8
@@ -75,12 +75,12 @@ class Tuning:
     evict_first: bool = True
 
 
-_MEASURED = Tuning()
+_MEASURED = RingTuning()
 
 
 def cut(
     width: int, group: int, block_size: int, *, shared_per_block: int, shared_per_multiprocessor: int,
-    tuning: Tuning = _MEASURED,
+    tuning: RingTuning = _MEASURED,
 ) -> Ring | str:  # fmt: skip
     """As many stages as the GPU's shared memory holds, of copies of at most `piece` tokens; or why there are none."""
     warps, resident = tuning.warps, tuning.resident

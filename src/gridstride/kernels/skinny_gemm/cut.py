@@ -23,7 +23,7 @@ _WHOLE, _PART = 512, 256  # columns of a block up to which slots divide them eve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Tiling:
     """Macros of a rung: `warps` of 16 weight rows, `rows` of x, K in `splits`, rings of `depth` slots of `columns`."""
 
     rung: str
@@ -81,7 +81,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class TilingRule:
     """How every product of so many rows is cut, whatever its shape.
 
     `tall` 0: one block on each multiprocessor where the weights are few, in the splits that move the fewest bytes once
@@ -96,33 +96,33 @@ class Rule:
     warps: tuple[int, ...] = (_EIGHT,)
 
 
-RULES: tuple[tuple[int, Rule], ...] = (
-    (16, Rule(rung=PUSH, tall=256, slots=1, warps=(_GROUP, _EIGHT))),
-    (_PUSHED_ROWS, Rule(rung=PUSH, tall=256, slots=2, warps=(_GROUP, _EIGHT))),
-    (MOST_ROWS, Rule(rung=WARPGROUP, tall=512, slots=2)),
+RULES: tuple[tuple[int, TilingRule], ...] = (
+    (16, TilingRule(rung=PUSH, tall=256, slots=1, warps=(_GROUP, _EIGHT))),
+    (_PUSHED_ROWS, TilingRule(rung=PUSH, tall=256, slots=2, warps=(_GROUP, _EIGHT))),
+    (MOST_ROWS, TilingRule(rung=WARPGROUP, tall=512, slots=2)),
 )
 """(rows of x up to which, rule): up to 32 rows, by bench/results/skinny_gemm_h200.json, as fast as any in chains of a
 layer's products (there with eight warps for all), and within 8 % of the best cut of each product. Beyond, cuBLAS is
 faster. A later rule stands in where K is too long for one."""
 CANDIDATES = (
     *(rule for _, rule in RULES),
-    Rule(rung=DEPENDENT),
-    *(Rule(rung=PUSH, tall=256, slots=s, share=e, warps=(_GROUP, _EIGHT)) for s in (1, 2) for e in (1, 2)),
-    *(Rule(rung=PUSH, tall=256, slots=s) for s in (1, 2)),
-    Rule(rung=PUSH, tall=512, slots=2),
-    Rule(rung=PUSH),
+    TilingRule(rung=DEPENDENT),
+    *(TilingRule(rung=PUSH, tall=256, slots=s, share=e, warps=(_GROUP, _EIGHT)) for s in (1, 2) for e in (1, 2)),
+    *(TilingRule(rung=PUSH, tall=256, slots=s) for s in (1, 2)),
+    TilingRule(rung=PUSH, tall=512, slots=2),
+    TilingRule(rung=PUSH),
 )
 """What bench/skinny_gemm_h200.py times against each other."""
 
 
-def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
+def cut(m: int, n: int, k: int, *, multiprocessors: int) -> Tiling | None:
     """What x [m, k] against n weight rows is cut into; None where nothing fits."""
     cuts = (by_rule(rule, m, n, k, multiprocessors=multiprocessors) for most, rule in RULES if m <= most)
     return next((candidate for candidate in cuts if candidate), None)
 
 
 @functools.cache
-def by_rule(rule: Rule, m: int, n: int, k: int, *, multiprocessors: int) -> Cut | None:
+def by_rule(rule: TilingRule, m: int, n: int, k: int, *, multiprocessors: int) -> Tiling | None:
     """The cut that a rule makes, with the deepest ring that fits; None where none does, or for 08 above 32 rows."""
     if not 0 < m <= (_PUSHED_ROWS if rule.rung == PUSH else MOST_ROWS) or k < STEP or k % STEP or n < 1:
         return None
@@ -143,7 +143,7 @@ def _spread(splits: list[int], n: int, multiprocessors: int) -> Iterator[tuple[i
         yield from ((split, warps) for warps in sorted({alone, _EIGHT} if alone <= _MOST_WARPS else {_EIGHT}))
 
 
-def _tall(rule: Rule, splits: list[int], n: int, k: int, multiprocessors: int) -> Iterator[tuple[int, int]]:
+def _tall(rule: TilingRule, splits: list[int], n: int, k: int, multiprocessors: int) -> Iterator[tuple[int, int]]:
     """(splits, warps), the one with the fewest splits first, of those with at most so many columns; else the most."""
     fitting = [split for split in splits if -(-k // STEP // split) * STEP <= rule.tall]
     for split in fitting or splits[-1:]:
@@ -151,7 +151,7 @@ def _tall(rule: Rule, splits: list[int], n: int, k: int, multiprocessors: int) -
         yield split, next(on_chip, rule.warps[-1])
 
 
-def _deepest(rule: Rule, rows: int, warps: int, splits: int, k: int) -> Cut | None:
+def _deepest(rule: TilingRule, rows: int, warps: int, splits: int, k: int) -> Tiling | None:
     """Slots of equal width, as many as fit into shared memory."""
     chunk = -(-k // STEP // splits) * STEP
     most = _HELD // warps if rule.rung == PUSH else _WHOLE
@@ -159,7 +159,9 @@ def _deepest(rule: Rule, rows: int, warps: int, splits: int, k: int) -> Cut | No
     columns = -(-chunk // STEP // slots) * STEP if chunk <= _WHOLE else min(_PART, most // STEP * STEP)
     share = max(1, min(rule.share, _CLUSTER // splits))
     for depth in range(-(-chunk // columns), 0, -1):
-        deepest = Cut(rung=rule.rung, warps=warps, rows=rows, splits=splits, columns=columns, depth=depth, share=share)
+        deepest = Tiling(
+            rung=rule.rung, warps=warps, rows=rows, splits=splits, columns=columns, depth=depth, share=share
+        )
         if deepest.shared(k) <= _SHARED:
             return deepest
     return None

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Cut, cut
+from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Tiling, cut
 from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -44,13 +44,13 @@ def misfit(x: Tensor, weight: Tensor) -> str:
     return ""
 
 
-def _cut(x: Tensor, weight: Tensor) -> Cut | None:
+def _cut(x: Tensor, weight: Tensor) -> Tiling | None:
     m, k = x.shape
     return cut(m, len(weight), k, multiprocessors=multiprocessors(x.device))
 
 
 def launch(
-    chosen: Cut, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
+    chosen: Tiling, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, *, gated: bool, fixed_weights: bool,
     **macros: object,
 ) -> None:  # fmt: skip
     """One launch, cut as given; the caller answers for shapes and dtypes. `macros` are further ones of the kernel."""

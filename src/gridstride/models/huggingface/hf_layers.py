@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.families import FamilyFacts
 from gridstride.models.huggingface.fields import Fields
 from gridstride.models.huggingface.hf_rotary import window_base
@@ -14,14 +14,14 @@ _FULL, _WINDOWED = "full_attention", "sliding_attention"
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size")
 
 
-def window(fields: Fields, facts: FamilyFacts) -> Window | None:
+def window(fields: Fields, facts: FamilyFacts) -> SlidingWindow | None:
     """The windows of the family's layers; None where no layer has one."""
     kinds = _layer_types(fields, facts)
     if facts.full_every is None:
         return None
     if facts.full_every == 0:
         has_window = fields.values.get("sliding_window") is not None
-        return Window(size=fields.integer("sliding_window")) if has_window else None
+        return SlidingWindow(size=fields.integer("sliding_window")) if has_window else None
     layers = _layers(fields)
     if kinds is None:
         every = fields.integer("sliding_window_pattern", facts.full_every)
@@ -30,10 +30,10 @@ def window(fields: Fields, facts: FamilyFacts) -> Window | None:
         full = tuple(number for number, kind in enumerate(kinds) if kind == _FULL)
     if len(full) == layers:
         return None
-    return Window(size=fields.integer("sliding_window"), full=full, rotary_base=window_base(fields, facts))
+    return SlidingWindow(size=fields.integer("sliding_window"), full=full, rotary_base=window_base(fields, facts))
 
 
-def experts(fields: Fields, facts: FamilyFacts) -> Experts | None:
+def experts(fields: Fields, facts: FamilyFacts) -> ExpertsConfig | None:
     """The family's mixtures of experts; ModelError where a family has none and the fields say otherwise."""
     if facts.experts is None:
         for name in _EXPERTS:
@@ -44,7 +44,7 @@ def experts(fields: Fields, facts: FamilyFacts) -> Experts | None:
     if per_token > count:
         raise fields.wrong("num_experts_per_tok", f"there are {count} experts")
     normed = facts.experts.normed
-    return Experts(
+    return ExpertsConfig(
         count=count,
         per_token=per_token,
         hidden=fields.integer(facts.experts.hidden),

@@ -53,9 +53,9 @@ class Tokenizer:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=not special)
         return text
 
-    def stream(self, *, special: bool = False, shown: frozenset[int] = frozenset()) -> Stream:
+    def stream(self, *, special: bool = False, shown: frozenset[int] = frozenset()) -> IncrementalDecoder:
         """A decoder that takes tokens as they come; `special`: special tokens are shown too; `shown`: these are."""
-        return Stream(self, hidden=frozenset() if special else self.special - shown)
+        return IncrementalDecoder(self, hidden=frozenset() if special else self.special - shown)
 
     def id(self, token: str) -> int | None:
         """The id of a token given as it is written in tokenizer.json."""
@@ -92,7 +92,7 @@ class Tokenizer:
         return frozenset(id for id in ids if id is not None)
 
 
-class Stream:
+class IncrementalDecoder:
     """What `push` and at last `finish` give is together the decoded text; no character comes in halves.
 
     A decoder's text for a token depends on those before it (a space that only a first word loses, a character of three

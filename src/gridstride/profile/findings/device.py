@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gridstride.profile import intervals
 from gridstride.profile.findings.finding import ProfileFinding, many, spoken
 from gridstride.profile.gaps import idle_after, waits
-from gridstride.profile.trace import Span
+from gridstride.profile.trace import TraceSpan
 from gridstride.profile.view import View, milliseconds
 from gridstride.virtual.observe.figures import percent
 
@@ -43,7 +43,7 @@ def synchronisations(view: View) -> Iterator[ProfileFinding]:
     )
 
 
-def _operator(view: View, span: Span) -> str | None:
+def _operator(view: View, span: TraceSpan) -> str | None:
     """What the program called that made the host wait."""
     node = view.tree.of(span)
     return node.top.span.name if node else None
@@ -94,7 +94,7 @@ def bus_copies(view: View) -> Iterator[ProfileFinding]:
     )
 
 
-def _calls(view: View, device: list[Span]) -> list[Span]:
+def _calls(view: View, device: list[TraceSpan]) -> list[TraceSpan]:
     """The calls of the host that asked for this."""
     numbers = {span.link for span in device if span.link is not None}
     return [span for span in view.inside(view.trace.calls) if span.link in numbers]

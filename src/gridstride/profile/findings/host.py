@@ -10,7 +10,7 @@ from gridstride.profile import intervals
 from gridstride.profile.account import loading
 from gridstride.profile.findings.finding import ProfileFinding, many, spoken
 from gridstride.profile.steps import OPTIMIZER
-from gridstride.profile.trace import Span
+from gridstride.profile.trace import TraceSpan
 from gridstride.profile.view import View, milliseconds, short_path
 from gridstride.virtual.observe.figures import percent
 
@@ -94,7 +94,7 @@ def optimizer(view: View) -> Iterator[ProfileFinding]:
     )
 
 
-def _within(operators: list[Span], covers: list[Span]) -> int:
+def _within(operators: list[TraceSpan], covers: list[TraceSpan]) -> int:
     """How many operators began during these spans, which do not overlap."""
     count, at = 0, 0
     for span in operators:

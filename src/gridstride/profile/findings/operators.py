@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Iterator
 
 from gridstride.profile.findings.finding import ProfileFinding, many
-from gridstride.profile.operators import Row
-from gridstride.profile.trace import Span
+from gridstride.profile.operators import OperatorRow
+from gridstride.profile.trace import TraceSpan
 from gridstride.profile.view import View, milliseconds
 from gridstride.virtual.observe.figures import percent
 
@@ -38,7 +38,7 @@ def far_from_limit(view: View) -> Iterator[ProfileFinding]:
         )  # fmt: skip
 
 
-def _lost(row: Row) -> float:
+def _lost(row: OperatorRow) -> float:
     """Nanoseconds more than the limit; 0 where it is near, or where a call is too small to say."""
     share = row.share_of_limit
     if share is None or row.floor is None or share >= _NEAR or row.floor / row.calls < _SMALL_FLOOR:
@@ -46,7 +46,7 @@ def _lost(row: Row) -> float:
     return row.time - row.floor
 
 
-def _launched(row: Row) -> tuple[str, ...]:
+def _launched(row: OperatorRow) -> tuple[str, ...]:
     return (f"kernel {_cut(row.kernels[0])}",) if row.kernels else ()
 
 
@@ -54,7 +54,7 @@ def _cut(name: str, most: int = 90) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _remedy(row: Row) -> str:
+def _remedy(row: OperatorRow) -> str:
     climb = f"; `gridstride climb {row.ladder}` shows what such a kernel needs, rung by rung" if row.ladder else ""
     if row.bound == "memory":
         return f"contiguous inputs, fewer passes over memory (fuse with its neighbours: torch.compile){climb}"
@@ -79,7 +79,7 @@ def reordering_copies(view: View) -> Iterator[ProfileFinding]:
     )  # fmt: skip
 
 
-def _reordering(view: View, row: Row) -> bool:
+def _reordering(view: View, row: OperatorRow) -> bool:
     """Whether these copies were made for a tensor that lies in memory in another order than it is read in."""
     if row.family.key != "copy":
         return False
@@ -108,7 +108,7 @@ def float32_products(view: View) -> Iterator[ProfileFinding]:
     )
 
 
-def _plain_float(row: Row) -> bool:
+def _plain_float(row: OperatorRow) -> bool:
     return row.family.key in ("matrix_product", "convolution") and row.dtype == "float" and bool(row.kernels)
 
 
@@ -135,12 +135,12 @@ def chains(view: View) -> Iterator[ProfileFinding]:
     )  # fmt: skip
 
 
-def _runs(view: View) -> list[list[tuple[Span, int]]]:
+def _runs(view: View) -> list[list[tuple[TraceSpan, int]]]:
     """Elementwise work in the order of time, cut where something else that takes time comes between."""
     kind = {id(span): row.family.key for row in view.table for span in row.spans}
     times = {id(node.span): node.own for node in view.tree.nodes} if not view.trace.on_gpu else {}
     least = _LEAST_ON_GPU if view.trace.on_gpu else _LEAST_ON_CPU
-    runs: list[list[tuple[Span, int]]] = [[]]
+    runs: list[list[tuple[TraceSpan, int]]] = [[]]
     step = 0
     for span in _in_order(view):
         time = times.get(id(span), span.duration)
@@ -156,14 +156,14 @@ def _runs(view: View) -> list[list[tuple[Span, int]]]:
     return runs
 
 
-def _in_order(view: View) -> list[Span]:
+def _in_order(view: View) -> list[TraceSpan]:
     """What did the work, in the order of time."""
     if not view.trace.on_gpu:
         return view.inside(view.trace.operators)
     return sorted(view.inside((*view.trace.kernels, *view.trace.copies)), key=lambda span: span.start)
 
 
-def _line(view: View, row: Row) -> str | None:
+def _line(view: View, row: OperatorRow) -> str | None:
     """On a GPU the launches tell, not the kernels: they run when the program is elsewhere."""
     if not view.trace.on_gpu:
         return view.line(row.spans)

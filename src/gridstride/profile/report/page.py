@@ -13,12 +13,12 @@ from gridstride.judge.report.svg import tag
 from gridstride.plain import plain
 from gridstride.profile import intervals
 from gridstride.profile.findings.finding import sentence
-from gridstride.profile.lines import Line
+from gridstride.profile.lines import LineShare
 from gridstride.profile.operators import by_family
 from gridstride.profile.report.step_chart import step_chart
 from gridstride.profile.report.time_bar import time_bar
 from gridstride.profile.report.timeline import timeline
-from gridstride.profile.summary import Profile, worth_showing
+from gridstride.profile.summary import ProgramProfile, worth_showing
 from gridstride.profile.view import View, milliseconds, short_path
 from gridstride.virtual.observe.figures import percent
 
@@ -28,7 +28,7 @@ _ROWS = 30
 _LONGEST = 140  # characters of a kernel's name, which may have thousands
 
 
-def render(profile: Profile, *, command: str, date: datetime | None = None) -> str:
+def render(profile: ProgramProfile, *, command: str, date: datetime | None = None) -> str:
     """The page. `command` is what was typed, `date` when, by default now."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -42,7 +42,7 @@ def render(profile: Profile, *, command: str, date: datetime | None = None) -> s
     return plain(page.render(_view(profile, command, date or datetime.now().astimezone())))
 
 
-def _view(profile: Profile, command: str, date: datetime) -> dict[str, Any]:
+def _view(profile: ProgramProfile, command: str, date: datetime) -> dict[str, Any]:
     view = profile.view
     return {
         "profile": profile,
@@ -62,14 +62,14 @@ def _view(profile: Profile, command: str, date: datetime) -> dict[str, Any]:
     }
 
 
-def _ended(profile: Profile) -> str:
+def _ended(profile: ProgramProfile) -> str:
     """How the program ended, where that was not well."""
     if profile.ran.end == "interrupted":
         return "It was interrupted."
     return f"It did not end well: {profile.ran.said}." if profile.ran.failed else ""
 
 
-def _lines(view: View) -> list[Line]:
+def _lines(view: View) -> list[LineShare]:
     idle = view.gaps.times if view.gaps else intervals.between(view.account.start, view.account.end)
     return view.lines.busiest(idle, _LINES)
 

@@ -14,7 +14,7 @@ from gridstride.profile.account import communicates, loading
 from gridstride.profile.intervals import Times
 from gridstride.profile.report.colours import class_of
 from gridstride.profile.steps import OPTIMIZER
-from gridstride.profile.trace import Span
+from gridstride.profile.trace import TraceSpan
 from gridstride.profile.view import View, milliseconds
 from gridstride.virtual.observe.figures import percent
 
@@ -63,7 +63,7 @@ def _busy(lane: Lane) -> int:
 def _lanes(view: View, start: int, end: int) -> Iterable[Lane]:
     within = intervals.between(start, end)
 
-    def cut(spans: Iterable[Span]) -> Times:
+    def cut(spans: Iterable[TraceSpan]) -> Times:
         return intervals.common(intervals.of(spans), within)
 
     trace = view.trace
@@ -91,7 +91,7 @@ def _order(thread: str) -> tuple[int, str]:
     return (int(thread), "") if thread.isdigit() else (1 << 62, thread)
 
 
-def _labels(kinds: Sequence[tuple[list[Span], str]], start: int, end: int) -> tuple[tuple[int, int, str], ...]:
+def _labels(kinds: Sequence[tuple[list[TraceSpan], str]], start: int, end: int) -> tuple[tuple[int, int, str], ...]:
     labels = ((max(span.start, start), min(span.end, end), name) for spans, name in kinds for span in spans)
     return tuple((low, high, name) for low, high, name in labels if low < high)
 

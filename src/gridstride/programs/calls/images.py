@@ -7,7 +7,7 @@ import struct
 
 from gridstride.device.tensor_map import SWIZZLES, encoded
 from gridstride.device.texture_checks import address_modes
-from gridstride.protocol import ImageLayout, Sampling, TensorMapLayout
+from gridstride.protocol import ImageLayout, TensorMapLayout, TextureSampling
 
 _IMAGE = struct.Struct("<Q11q")
 """`Image` of runtime.h."""
@@ -40,14 +40,14 @@ def image_at(address: int) -> tuple[ImageLayout, int]:
     return layout, texels
 
 
-def sampling_at(address: int) -> Sampling:
+def sampling_at(address: int) -> TextureSampling:
     """What a `Sampling` says."""
     x, y, z, point, read, srgb, normalized, mipmap, *colour, bias, low, high = _SAMPLING.unpack(
         ctypes.string_at(address, _SAMPLING.size)
     )
     red, green, blue, alpha = colour
     modes = address_modes((_ADDRESSES[x], _ADDRESSES[y], _ADDRESSES[z]), normalized=bool(normalized))
-    return Sampling(
+    return TextureSampling(
         modes, _FILTERS[point], bool(normalized), _READS[read], bool(srgb),
         (red, green, blue, alpha), _FILTERS[mipmap], bias, (low, high),
     )  # fmt: skip

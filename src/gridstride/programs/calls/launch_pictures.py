@@ -15,14 +15,14 @@ import numpy as np
 
 from gridstride.judge.execution import lane_timeline, probe
 from gridstride.judge.execution.access_map import AccessProbes, WarpAccess
-from gridstride.judge.execution.lane_timeline import Step
+from gridstride.judge.execution.lane_timeline import TimelineStep
 from gridstride.judge.sandbox import records, run_records
 from gridstride.protocol import DeviceError, LaunchError, Shape
 from gridstride.virtual.errors import UnsupportedInstruction
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 from gridstride.virtual.ptx.syntax_errors import PtxError
 
 MOST = 6
@@ -41,8 +41,8 @@ class _Pictured:
     kernel: VirtualKernel
     shape: Shape
     accesses: tuple[WarpAccess, ...]
-    way: tuple[Step, ...]
-    run: Run | None = None
+    way: tuple[TimelineStep, ...]
+    run: ObservedRun | None = None
     launches: int = 0
     us: float = 0.0
 
@@ -69,7 +69,7 @@ class LaunchPictures:
             self._known[key] = _Pictured(kernel, shape, self._accesses(kernel, shape, packed),
                                          self._way(kernel, shape, packed))  # fmt: skip
 
-    def counted(self, kernel: VirtualKernel, shape: Shape, run: Run) -> None:
+    def counted(self, kernel: VirtualKernel, shape: Shape, run: ObservedRun) -> None:
         """What the counted launch gave; the longest of them stands for all."""
         known = self._known.get((kernel.name, shape))
         if known is not None and (known.run is None or run.predicted.ms > known.run.predicted.ms):
@@ -98,7 +98,7 @@ class LaunchPictures:
         seen = self._launched(kernel, text, shape, packed)
         return probes.read(seen, list(self._arrays(kernel, packed))) if seen is not None else ()
 
-    def _way(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[Step, ...]:
+    def _way(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[TimelineStep, ...]:
         module = kernel.module
         if len(module.pieces) != 1:
             return ()

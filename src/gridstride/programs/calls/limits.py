@@ -7,7 +7,7 @@ from typing import Any
 from gridstride.programs.calls.status import Status
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.machine.memory.heap import Heap
-from gridstride.virtual.machine.memory.printf_buffer import Output
+from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
 
 _LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
 """By the number of cudaLimit."""
@@ -32,7 +32,7 @@ class DeviceLimits:
             known = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
             value[0] = (self._set | known | {"pending": device.pending_launches})[name]
         elif name == "printf":
-            device.output = Output(max(1, value[0]))
+            device.output = PrintfBuffer(max(1, value[0]))
         elif name == "heap":
             device.heap = Heap(max(1, value[0]))
         elif name == "pending":

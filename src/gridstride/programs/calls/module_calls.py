@@ -14,7 +14,7 @@ from gridstride.programs.calls.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.calls.runtime_records import KernelLayout
 from gridstride.programs.calls.status import Status
 from gridstride.programs.process.reports import Reports
-from gridstride.protocol import LinkError, OutOfDeviceMemory, Piece
+from gridstride.protocol import LinkError, LinkInput, OutOfDeviceMemory
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.launch.virtual_module import VirtualModule
@@ -46,14 +46,16 @@ class ModuleCalls:
             try:
                 texts = [ptx_at(images[number]) for number in range(count)]
                 names = ["<ptx>"] if count == 1 else [f"<object {n}>" for n in range(count)]
-                return self._load([Piece(text, name) for text, name in zip(texts, names, strict=True)], device, module)
+                return self._load(
+                    [LinkInput(text, name) for text, name in zip(texts, names, strict=True)], device, module
+                )
             except (NoPtx, LinkError, *UNUSABLE) as error:
                 self.reports.say(f"the program's kernels cannot be loaded: {error}")
                 return Status.NO_KERNEL_IMAGE
             except OutOfDeviceMemory:
                 return Status.MEMORY_ALLOCATION
 
-    def _load(self, pieces: list[Piece], device: int, module: Any) -> int:
+    def _load(self, pieces: list[LinkInput], device: int, module: Any) -> int:
         loaded = self.device.load(pieces[0].ptx) if len(pieces) == 1 else self.device.link(pieces)
         if sum(nbytes for _, nbytes in loaded.variables()) > self.memory.left(device):
             loaded.release()

@@ -11,7 +11,7 @@ from typing import Any
 
 from gridstride.programs.calls.fat_binary import NoPtx, fat_binary, is_fat_binary, ptx_at, ptx_in_object
 from gridstride.programs.calls.status import Status
-from gridstride.protocol import LinkError, OutOfDeviceMemory, Piece
+from gridstride.protocol import LinkError, LinkInput, OutOfDeviceMemory
 from gridstride.virtual.errors import UnsupportedInstruction, UnsupportedTarget
 from gridstride.virtual.launch.linking import linked
 from gridstride.virtual.ptx import parse
@@ -55,9 +55,9 @@ class ProgramCode:
     _codes: list[tuple[str, ...]] = field(default_factory=list)
     _images: dict[int, Any] = field(default_factory=dict)
 
-    def pieces(self, number: int) -> list[Piece]:
+    def pieces(self, number: int) -> list[LinkInput]:
         """The texts that are one module."""
-        return [Piece(text, "<ptx>") for text in self._codes[number]]
+        return [LinkInput(text, "<ptx>") for text in self._codes[number]]
 
     def code(self, image: int | None, nbytes: int, kind: int, number: Any, log: int | None, room: int) -> int:
         """Keep the code at an address."""
@@ -75,7 +75,7 @@ class ProgramCode:
         """Make one of several; what one of them lacks and none has is found here."""
         texts = [text for n in range(count) for text in self._codes[numbers[n]]]
         try:
-            linked(tuple(Piece(text, "<ptx>") for text in texts))
+            linked(tuple(LinkInput(text, "<ptx>") for text in texts))
         except _ERRORS as error:
             return self.refused(error, log or 0, room)
         number[0] = self._keep(texts)

@@ -22,8 +22,8 @@ from gridstride.compiler.cache import cache_root
 from gridstride.judge.finding_kinds import KINDS
 from gridstride.judge.sandbox import landlock, scratch
 from gridstride.judge.sandbox.client import CannotJudge
-from gridstride.judge.sandbox.limits import Limits, use_of
-from gridstride.judge.sandbox.printed import Printed
+from gridstride.judge.sandbox.limits import WorkerLimits, use_of
+from gridstride.judge.sandbox.printed import WorkerOutput
 from gridstride.judge.sandbox.visible import environment, folders
 from gridstride.plain import plain
 from gridstride.programs.calls.activity import is_activity_name
@@ -61,9 +61,9 @@ class Outcome:
 class ProgramRoom(ClosedAtEnd):
     """A folder for one program: built once, run as often as wanted; gone when it is closed."""
 
-    def __init__(self, *, chip: str, limits: Limits | None = None) -> None:
+    def __init__(self, *, chip: str, limits: WorkerLimits | None = None) -> None:
         self.chip = chip
-        self.limits = limits or Limits(processor_seconds=120)
+        self.limits = limits or WorkerLimits(processor_seconds=120)
         self._root = Path(os.path.realpath(tempfile.mkdtemp(prefix="gridstride-")))
         self.data = self._root / "data"
         """The program's own folder: its files are put here, and what it writes is found here."""
@@ -114,7 +114,7 @@ class ProgramRoom(ClosedAtEnd):
             stack.callback(process.close)
             for descriptor in (stdout_end, stderr_end, reports_end):
                 descriptor.close()
-            streams = [Printed(stream.number, PRINTED) for stream in (stdout, stderr, reports)]
+            streams = [WorkerOutput(stream.number, PRINTED) for stream in (stdout, stderr, reports)]
             began = time.monotonic()
             try:
                 stopped = self._wait(process, streams, settings.time_limit or math.inf)
@@ -135,7 +135,7 @@ class ProgramRoom(ClosedAtEnd):
         return {"order": order, "limits": asdict(self.limits), "scratch": home, "cwd": home, "folders": seen,
                 "cache": str(self._root / "cache"), "environment": environment(home, cache=False)}  # fmt: skip
 
-    def _wait(self, process: Child, streams: Sequence[Printed], seconds: float) -> str:
+    def _wait(self, process: Child, streams: Sequence[WorkerOutput], seconds: float) -> str:
         """Wait for the program's end; why it must be ended, where it must be."""
         deadline = time.monotonic() + seconds
         look_again = 0.0
@@ -193,7 +193,7 @@ def _sleep(descriptors: Sequence[int]) -> None:
     poll.poll(1000 * _POLL)
 
 
-def _outcome(code: int, seconds: float, streams: Sequence[Printed], stopped: str) -> Outcome:
+def _outcome(code: int, seconds: float, streams: Sequence[WorkerOutput], stopped: str) -> Outcome:
     lost = streams[0].lost
     stdout, stderr, report_lines = (stream.kept() for stream in streams)
     believed = _believed(report_lines.encode(errors="replace"))

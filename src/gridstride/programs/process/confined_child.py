@@ -12,7 +12,7 @@ import json
 import os
 from typing import Any
 
-from gridstride.judge.sandbox.limits import Limits
+from gridstride.judge.sandbox.limits import WorkerLimits
 from gridstride.judge.sandbox.worker import die_with_parent, lock
 from gridstride.programs.process import child
 
@@ -27,7 +27,7 @@ def become(orders: dict[str, Any]) -> None:
     order = orders["order"]
     die_with_parent(orders["parent"])
     os.environ["GRIDSTRIDE_CACHE"] = orders["cache"]  # the program's own, from here on
-    order["memory"] = _memory(Limits(**orders["limits"]))
+    order["memory"] = _memory(WorkerLimits(**orders["limits"]))
     order["shared"] = _shared()
     locked = lock(orders)
     if not (locked["landlock"] and locked["seccomp"]):
@@ -71,7 +71,7 @@ def _shared() -> int:
     return descriptor
 
 
-def _memory(limits: Limits) -> int:
+def _memory(limits: WorkerLimits) -> int:
     from gridstride.virtual.machine.memory.addresses import affordable
 
     return affordable(limits.device_memory, least=_LEAST_MEMORY)

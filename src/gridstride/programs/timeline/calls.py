@@ -23,7 +23,7 @@ from gridstride.protocol import Shape
 from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
-from gridstride.virtual.machine.memory.touched import SECTOR, Span
+from gridstride.virtual.machine.memory.touched import SECTOR, SectorSpan
 from gridstride.virtual.observe.counters import LineCounters
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class TimelineCalls:
         return report(self.timeline, counted=self._counted, reused=self._reused)
 
 
-def _beyond_doubt(span: Span) -> tuple[int, int]:
+def _beyond_doubt(span: SectorSpan) -> tuple[int, int]:
     """Of a span in whole sectors, the bytes from the first one known to be touched to before the one behind the last.
 
     Whoever is given the address of a sector's middle is taken to begin there; of another first sector, and of the last

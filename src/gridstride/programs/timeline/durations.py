@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gridstride.programs.calls.peers import HOST
 from gridstride.virtual.chips import Chip
-from gridstride.virtual.observe.run import Run
+from gridstride.virtual.observe.run import ObservedRun
 
 _OF_THE_CHIP = ("DRAM", "L2", "atomics")
 """Parts of a prediction that all multiprocessors share; the others are each one's own."""
@@ -23,7 +23,7 @@ class Work:
     demand: Mapping[str, float]
 
 
-def kernel_work(run: Run, chip: Chip) -> Work:
+def kernel_work(run: ObservedRun, chip: Chip) -> Work:
     """Of a counted launch; grids that it launched itself run side by side as far as they fit."""
     grids = [_grid(launch, chip) for launch in (run, *run.descendants())]
     parent, children = grids[0], grids[1:]
@@ -34,7 +34,7 @@ def kernel_work(run: Run, chip: Chip) -> Work:
     return Work(parent.us + max(fitted, longest), dict.fromkeys(parent.demand, 1.0))
 
 
-def _grid(run: Run, chip: Chip) -> Work:
+def _grid(run: ObservedRun, chip: Chip) -> Work:
     predicted, p = run.predicted, chip.properties
     blocks = run.grid[0] * run.grid[1] * run.grid[2]
     resident = max(1, chip.resident_blocks(run.block[0] * run.block[1] * run.block[2], run.shared,

@@ -18,7 +18,7 @@ from gridstride.compiler.cache import DiskCache, shared
 from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain.libraries import Library, lacking
-from gridstride.programs.toolchain.nvcc import Execute, Plan, Step, carry_out, module_name, planned
+from gridstride.programs.toolchain.nvcc import CompilationPlan, Execute, Step, carry_out, module_name, planned
 from gridstride.programs.toolchain.old_headers import asks_for_old, old_headers
 from gridstride.programs.toolchain.precompiled import PrecompiledHeaders
 from gridstride.programs.toolchain.runtime_functions import untold
@@ -148,7 +148,7 @@ def _device_and_host(
     return message
 
 
-def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[int, str]:
+def _compiled(plan: CompilationPlan, source: str, how: Compiling, folder: Path) -> tuple[int, str]:
     """All steps behind those that preprocess."""
     *numbers, last = (number for number in range(len(plan.steps)) if number not in plan.preprocessing)
     status, message = carry_out(plan, numbers, how.execute, folder)
@@ -166,14 +166,14 @@ def _compiled(plan: Plan, source: str, how: Compiling, folder: Path) -> tuple[in
     return status, message + more
 
 
-def _with_depfiles(plan: Plan, depfile: Path) -> Plan:
+def _with_depfiles(plan: CompilationPlan, depfile: Path) -> CompilationPlan:
     """The plan with the host's preprocessor saying what it reads; the device's reads the same or less."""
     reads = plan.preprocessing
     host = [n for n in reads if not any(word.startswith("-D__CUDA_ARCH__=") for word in plan.steps[n].words)]
     number = (host or reads)[-1]
     steps = list(plan.steps)
     steps[number] = Step((*steps[number].words, "-MD", "-MF", str(depfile)), steps[number].after)
-    return Plan(tuple(steps), plan.environment)
+    return CompilationPlan(tuple(steps), plan.environment)
 
 
 def listing(folder: Path) -> list[str]:
@@ -181,7 +181,7 @@ def listing(folder: Path) -> list[str]:
     return ["--dryrun", "-keep", "-keep-dir", str(folder)]
 
 
-def _text_digest(plan: Plan, folder: Path) -> str:
+def _text_digest(plan: CompilationPlan, folder: Path) -> str:
     """Of all that the source and its headers come to, comments left out."""
     texts = [text.read_bytes().replace(os.fsencode(folder), b"") for text in plan.preprocessed]
     return sha256(b"".join(sha256(text).digest() for text in texts)).hexdigest()

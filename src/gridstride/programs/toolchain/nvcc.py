@@ -44,7 +44,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompilationPlan:
     """The steps in nvcc's order; the last one makes the object and reads what all others make."""
 
     steps: tuple[Step, ...]
@@ -61,7 +61,7 @@ class Plan:
         return [Path(str(self.steps[number].word_after("-o"))) for number in self.preprocessing]
 
 
-def planned(output: str, name: str) -> Plan:
+def planned(output: str, name: str) -> CompilationPlan:
     """From what `nvcc --dryrun -keep` prints; the module is called `name`, which must be one program's only once."""
     variables: dict[str, str] = {}
     steps: list[Step] = []
@@ -74,7 +74,7 @@ def planned(output: str, name: str) -> Plan:
         steps[-1] = Step(steps[-1].words, tuple(range(len(steps) - 1)))
     for file in {step.word_after(_MODULE_ID) for step in steps} - {None}:
         Path(str(file)).write_text(name)
-    return Plan(tuple(steps), {key: variables[key] for key in _IN_THE_ENVIRONMENT if key in variables})
+    return CompilationPlan(tuple(steps), {key: variables[key] for key in _IN_THE_ENVIRONMENT if key in variables})
 
 
 def module_name(file: Path, source: bytes) -> str:
@@ -83,7 +83,7 @@ def module_name(file: Path, source: bytes) -> str:
     return f"_{zlib.crc32(str(file.absolute()).encode()):08x}_{len(plain)}_{plain}_{zlib.crc32(source):08x}"
 
 
-def carry_out(plan: Plan, numbers: Sequence[int], execute: Execute, folder: Path) -> tuple[int, str]:
+def carry_out(plan: CompilationPlan, numbers: Sequence[int], execute: Execute, folder: Path) -> tuple[int, str]:
     """Take these steps. The status is the first one's that fails in nvcc's order, and the messages end there."""
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         running: dict[int, Future[tuple[int, str]]] = {}
@@ -100,7 +100,7 @@ def carry_out(plan: Plan, numbers: Sequence[int], execute: Execute, folder: Path
 
 
 def _take(
-    plan: Plan, number: int, before: Sequence[Future[tuple[int, str]]], execute: Execute, folder: Path
+    plan: CompilationPlan, number: int, before: Sequence[Future[tuple[int, str]]], execute: Execute, folder: Path
 ) -> tuple[int, str]:
     for earlier in before:
         status, _ = earlier.result()

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gridstride.compiler.cache import write_whole
-from gridstride.programs.toolchain.nvcc import Execute, Plan, Step
+from gridstride.programs.toolchain.nvcc import CompilationPlan, Execute, Step
 
 _MARKER = re.compile(rb'^# \d+ "([^"\n]*)"', re.M)
 _WORTH_IT = 200_000  # bytes of text that is parsed in less time than a precompiled header is loaded
@@ -30,7 +30,7 @@ class PrecompiledHeaders:
         self.folder = folder
         self._one_at_a_time = threading.Lock()
 
-    def used_in(self, plan: Plan, source: str, execute: Execute, folder: Path) -> Plan:
+    def used_in(self, plan: CompilationPlan, source: str, execute: Execute, folder: Path) -> CompilationPlan:
         """The plan with its last step going on from what is kept, once cudafe++ has been run; as it was where the
         file does not begin with headers, or clang cannot keep them.
         """
@@ -50,9 +50,11 @@ class PrecompiledHeaders:
         rest.write_bytes(text[end:])
         index = last.words.index(host)
         words = (*last.words[:index], "-include-pch", str(kept), str(rest), *last.words[index + 1 :])
-        return Plan((*plan.steps[:-1], Step(words, last.after)), plan.environment)
+        return CompilationPlan((*plan.steps[:-1], Step(words, last.after)), plan.environment)
 
-    def _kept(self, words: Sequence[str], text: bytes, plan: Plan, execute: Execute, folder: Path) -> Path | None:
+    def _kept(
+        self, words: Sequence[str], text: bytes, plan: CompilationPlan, execute: Execute, folder: Path
+    ) -> Path | None:
         key = sha256(b"\0".join([*map(os.fsencode, words), text])).hexdigest()[:32]
         headers, kept = self.folder / f"{key}.hpp", self.folder / f"{key}.pch"
         try:
@@ -69,7 +71,7 @@ class PrecompiledHeaders:
         except OSError:  # no room, no right to write, a file in the folder's place, or another process has removed it
             return None
 
-    def forget(self, plan: Plan) -> None:
+    def forget(self, plan: CompilationPlan) -> None:
         """Remove what a plan went on from: compilers took the whole text, and not what lies here of it."""
         words = plan.steps[-1].words
         if "-include-pch" in words:

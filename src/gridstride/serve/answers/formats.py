@@ -16,7 +16,7 @@ _ALPHABET = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class CallFormat:
     """An answer with calls is text, `opening`, `first`, the calls with `between` between them, `last`.
 
     A call is `head`, the tool's name, `middle`, its arguments as JSON, `tail`.
@@ -63,26 +63,26 @@ class Marks:
 
 
 FORMATS = (
-    Format(
+    CallFormat(
         name="hermes",  # Qwen 2.5 and 3, Hermes 2 and 3
         shown=("<tool_call>",), absent=("<function=",), single=(), opening="<tool_call>", bare="",
         first=(r"\n?",), between=(r"\n?", "</tool_call>", r"\n?", "<tool_call>", r"\n?"), last=(r"\n?", "</tool_call>"),
         head=(r'\{"name": ?"',), middle=(r'", ?"arguments": ?',), tail=(r"\}",), id_length=None,
     ),
-    Format(
+    CallFormat(
         name="llama3",  # 3.1, 3.2, 3.3: what their templates ask for in words
         shown=('"parameters"', "ipython"), absent=("<tool_call>", "[TOOL_CALLS]"), single=("single tool-calls",),
         opening="<|python_tag|>", bare='{"name": "', first=("",), between=("; ?",), last=("",),
         head=(r'\{"name": ?"',), middle=(r'", ?"parameters": ?',), tail=(r"\}",), id_length=None,
     ),
-    Format(
+    CallFormat(
         name="mistral",  # tokenizers v3 and v7
         shown=("[TOOL_CALLS]",), absent=("[ARGS]", "<tool_call>"), single=(), opening="[TOOL_CALLS]", bare="",
         first=(r" ?\[",), between=(", ?",), last=(r"\]",),
         head=(r'\{"name": ?"',), middle=(r'", ?"arguments": ?',),
         tail=(r'(, ?"id": ?"[a-zA-Z0-9]{9}")?\}',), id_length=9,
     ),
-    Format(
+    CallFormat(
         name="mistral-args",  # tokenizers from v11 on
         shown=("[TOOL_CALLS]", "[ARGS]"), absent=(), single=(), opening="[TOOL_CALLS]", bare="",
         first=(" ?",), between=("", "[TOOL_CALLS]", " ?"), last=("",),
@@ -93,7 +93,7 @@ FORMATS = (
 THOUGHTS = (Marks("<think>", "</think>"), Marks("[THINK]", "[/THINK]"))  # Qwen 3, DeepSeek R1; Magistral
 
 
-def format_of(template: str) -> Format | None:
+def format_of(template: str) -> CallFormat | None:
     """How calls look for the model of a chat template; None where it has no tools, or in a form not known here."""
     for format_ in FORMATS:
         if _has(template, format_.shown) and not any(part in template for part in format_.absent):
@@ -106,7 +106,7 @@ def thoughts_of(template: str) -> Marks | None:
     return next((marks for marks in THOUGHTS if marks.closing in template), None)
 
 
-def takes_one_call(format: Format, template: str) -> bool:
+def takes_one_call(format: CallFormat, template: str) -> bool:
     """Whether the template refuses a message with several calls."""
     return any(part in template for part in format.single)
 

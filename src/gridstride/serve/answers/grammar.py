@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridstride.serve.answers.formats import Format, Glue, Marks
+from gridstride.serve.answers.formats import CallFormat, Glue, Marks
 from gridstride.serve.engine.grammar import OPTIONS
 
 _ANY = r"(.|\n)*"
@@ -24,7 +24,7 @@ SpecialId = Callable[[str], int | None]
 class Calls:
     """Which tools may be called, and whether one must be."""
 
-    format: Format
+    format: CallFormat
     tools: Sequence[tuple[str, Mapping[str, Any]]]  # names and schemas of their arguments
     must: bool
     several: bool

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gridstride.serve.answers.formats import Format, Glue, Marks
+from gridstride.serve.answers.formats import CallFormat, Glue, Marks
 
 _NAME = r"(?P<name>[a-zA-Z0-9_.-]{1,64})"
 
@@ -32,20 +32,20 @@ class CallBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
+class ArgumentsDelta:
     """More of a call's arguments, which are JSON when they are complete."""
 
     index: int
     text: str
 
 
-Event: TypeAlias = Said | Thought | CallBegun | Arguments
+Event: TypeAlias = Said | Thought | CallBegun | ArgumentsDelta
 
 
-class Reader:
+class AnswerReader:
     """One answer. What could still become a mark is held back until it is one, or is none."""
 
-    def __init__(self, *, format: Format | None, thoughts: Marks | None, begun: bool) -> None:
+    def __init__(self, *, format: CallFormat | None, thoughts: Marks | None, begun: bool) -> None:
         """`format` None: nothing is called. `begun`: the prompt ends within thoughts."""
         self._format, self._thoughts = format, thoughts
         self._head = None if format is None else re.compile(_regex(format.head) + _NAME + _regex(format.middle))
@@ -132,7 +132,7 @@ class Reader:
             return None
         end = self._json.take(text)
         part, self._text = (text, "") if end is None else (text[:end], text[end:])
-        return [Arguments(self._calls - 1, part), *(self._then(self._call) if end is not None else ())]
+        return [ArgumentsDelta(self._calls - 1, part), *(self._then(self._call) if end is not None else ())]
 
     def _give(self, kind: type[Said] | type[Thought], mark: str, last: bool) -> list[Event] | None:
         """All that is no beginning of the mark, nor white space that may come before it."""

@@ -12,7 +12,7 @@ Message = dict[str, str]
 
 
 @dataclass(slots=True)
-class Conversation:
+class ChatHistory:
     """What was said, after the `system` message where there is one."""
 
     system: str | None = None

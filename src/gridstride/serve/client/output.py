@@ -10,7 +10,7 @@ from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.engine.messages import Finish, Update
 
 
-class Stream(Protocol):
+class TextStream(Protocol):
     def push(self, *ids: int) -> str: ...
     def finish(self) -> str: ...
 
@@ -20,11 +20,11 @@ class Detokenizer(Protocol):
 
     eos: frozenset[int]
 
-    def stream(self, *, special: bool = False, shown: frozenset[int] = ...) -> Stream: ...
+    def stream(self, *, special: bool = False, shown: frozenset[int] = ...) -> TextStream: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextDelta:
     """New text of a request, perhaps empty; after one with `finish` none has anything."""
 
     text: str
@@ -34,7 +34,7 @@ class Piece:
     error: str | None = None
 
 
-class Output:
+class RequestOutput:
     """One request's text. When a stop string ends it the engine does not know yet: abort the request then."""
 
     def __init__(
@@ -56,9 +56,9 @@ class Output:
         self._done = False
         self.stopped_by: str | None = None
 
-    def push(self, update: Update) -> Piece:
+    def push(self, update: Update) -> TextDelta:
         if self._done:
-            return Piece("")
+            return TextDelta("")
         finish, text, tokens = update.finish, self._held, update.tokens
         if tokens and finish == "stop" and tokens[-1] in self._silent:
             tokens = tokens[:-1]
@@ -78,11 +78,11 @@ class Output:
             return self._finish(update, len(update.tokens), cut, finish)
         shown = len(text) - self._doubtful(text)
         text, self._held = text[:shown], text[shown:]
-        return Piece(text, update.tokens, update.logprobs or ())
+        return TextDelta(text, update.tokens, update.logprobs or ())
 
-    def _finish(self, update: Update, count: int, text: str, finish: Finish) -> Piece:
+    def _finish(self, update: Update, count: int, text: str, finish: Finish) -> TextDelta:
         self._done = True
-        return Piece(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error)
+        return TextDelta(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error)
 
     def _find(self, text: str) -> int | None:
         """Where the stop string starts that is complete first, however many characters a token has."""

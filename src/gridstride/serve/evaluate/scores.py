@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from gridstride.serve.engine.batch import TokenLogprobs
-from gridstride.serve.evaluate.tasks import Question
+from gridstride.serve.evaluate.tasks import ChoiceQuestion
 
 Note = Callable[[int, int], None]
 """Told how many of how many prompts are done."""
 
 
-class Model(Protocol):
+class ScoredModel(Protocol):
     """What is asked: `gridstride.serve.local.Local` can say it."""
 
     def encode(self, text: str, *, special: bool = True) -> list[int]: ...
@@ -56,7 +56,7 @@ def windows(count: int, window: int, stride: int) -> Iterator[tuple[int, int, in
         yield max(0, end - window), end, first
 
 
-def perplexity(model: Model, texts: Sequence[str], *, window: int, stride: int, note: Note) -> Perplexity:
+def perplexity(model: ScoredModel, texts: Sequence[str], *, window: int, stride: int, note: Note) -> Perplexity:
     """Of all texts together; each token has at least `window` - `stride` tokens before it, where there are so many."""
     prompts: list[Sequence[int]] = []
     skipped: list[int] = []  # tokens at a window's beginning that were predicted before
@@ -77,7 +77,7 @@ def perplexity(model: Model, texts: Sequence[str], *, window: int, stride: int, 
     return Perplexity(len(texts), tokens, size, mean, math.exp(min(mean, 700.0)), nats / math.log(2) / size)
 
 
-def accuracy(model: Model, questions: Sequence[Question], *, longest: int, note: Note) -> Accuracy:
+def accuracy(model: ScoredModel, questions: Sequence[ChoiceQuestion], *, longest: int, note: Note) -> Accuracy:
     """How often the likeliest choice is the right one."""
     prompts: list[Sequence[int]] = []
     lengths: list[int] = []  # tokens of the choice, at the prompt's end
@@ -109,7 +109,7 @@ def as_json(figures: Perplexity | Accuracy) -> dict[str, Any]:
     return {"kind": kind, **asdict(figures)}
 
 
-def _continued(model: Model, prompt: str, choice: str) -> tuple[list[int], int]:
+def _continued(model: ScoredModel, prompt: str, choice: str) -> tuple[list[int], int]:
     """Tokens of prompt and choice, and how many are the choice's; white space between them belongs to the choice."""
     before = prompt.rstrip()
     choice = prompt[len(before) :] + choice if before != prompt else f" {choice}" if before else choice

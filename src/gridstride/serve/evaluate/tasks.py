@@ -18,7 +18,7 @@ class TaskError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ChoiceQuestion:
     """`choices` go on with the prompt; `answer` is the place of the right one."""
 
     prompt: str
@@ -26,7 +26,7 @@ class Question:
     answer: int
 
 
-Task: TypeAlias = "list[str] | list[Question]"
+Task: TypeAlias = "list[str] | list[ChoiceQuestion]"
 
 
 def read(file: str | Path, limit: int | None = None) -> Task:
@@ -79,13 +79,13 @@ def _text(row: Mapping[str, Any], at: str) -> str:
     return text
 
 
-def _question(row: Mapping[str, Any], at: str) -> Question:
+def _question(row: Mapping[str, Any], at: str) -> ChoiceQuestion:
     prompt = next((row[name] for name in _QUESTION if name in row), None)
     if not isinstance(prompt, str):
         raise TaskError(f"{at}: one of {', '.join(_QUESTION)} must be a text")
     choices, labels = _choices(row.get("choices"), at)
     answer = next((row[name] for name in _ANSWER if name in row), None)
-    return Question(prompt, tuple(choices), _answer(answer, choices, labels, at))
+    return ChoiceQuestion(prompt, tuple(choices), _answer(answer, choices, labels, at))
 
 
 def _choices(answer: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:

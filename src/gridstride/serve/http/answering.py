@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.answers.formats import Format, Marks
+from gridstride.serve.answers.formats import CallFormat, Marks
 from gridstride.serve.answers.grammar import Calls, SpecialId, Thoughts, grammar
-from gridstride.serve.answers.reader import Reader
+from gridstride.serve.answers.reader import AnswerReader
 from gridstride.serve.engine.references import endless
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.prepare import Manner, Prepare, Prompt
@@ -26,16 +26,16 @@ class Answering:
 
     schema: str | None  # as `Sampling.schema` has it
     at_fault: str  # of the request, which is at fault where the schema is
-    calls: Format | None
+    calls: CallFormat | None
     thoughts: Marks | None
     begun: bool  # the prompt ends within thoughts
     prompt: tuple[int, ...]
     shown: frozenset[int] = field(default_factory=frozenset)  # special tokens that are marks
     named: bool = False  # one function was asked for by its name
 
-    def reader(self) -> Reader:
+    def reader(self) -> AnswerReader:
         """Of one answer."""
-        return Reader(format=self.calls, thoughts=self.thoughts, begun=self.begun)
+        return AnswerReader(format=self.calls, thoughts=self.thoughts, begun=self.begun)
 
 
 def offered(request: ChatRequest, manner: Manner, ready: Ready) -> Sequence[Tool]:

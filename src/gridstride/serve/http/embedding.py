@@ -11,7 +11,7 @@ from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.state import Server
-from gridstride.serve.process.client import Group, Refused, Wanted
+from gridstride.serve.process.client import RequestGroup, RequestRefused, SequenceRequest
 
 _AT_ONCE = 256  # so that a request of thousands leaves room in the queue for others
 Vectors = NDArray[np.float32]
@@ -48,18 +48,20 @@ def normalised(vectors: Vectors) -> Vectors:
 async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int) -> Vectors:
     sampling = Sampling(max_tokens=0, pool=server.settings.pooling)
     id = new_id()
-    requests = [Wanted(f"{id}-{index}", prompt, sampling, adapter=adapter) for index, prompt in enumerate(prompts)]
+    requests = [
+        SequenceRequest(f"{id}-{index}", prompt, sampling, adapter=adapter) for index, prompt in enumerate(prompts)
+    ]
     group = server.client.submit(requests)
     try:
         await group.accepted()
         return await _taken(group, len(prompts))
-    except Refused as error:
+    except RequestRefused as error:
         raise ApiError(sentence(str(error)), code="invalid_value") from error
     finally:
         group.close_all()
 
 
-async def _taken(group: Group, count: int) -> Vectors:
+async def _taken(group: RequestGroup, count: int) -> Vectors:
     vectors: dict[int, Vectors] = {}
     while len(vectors) < count:
         for index, update in await group.take():

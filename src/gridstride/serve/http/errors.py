@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from gridstride.serve.http.requests.strict import FORM
-from gridstride.serve.process.client import Lost, Refused, Unavailable
+from gridstride.serve.process.client import Lost, RequestRefused, Unavailable
 
 log = logging.getLogger("gridstride.serve")
 _SHOWN = 80  # characters of a wrong value that a message quotes
@@ -61,7 +61,7 @@ def as_api_error(error: Exception) -> ApiError | None:
         return ApiError(str(error), status=503, code="unavailable", headers=headers)
     if isinstance(error, Lost):
         return ApiError(f"{error}; send it again.".capitalize(), status=500, code="engine_lost")
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return ApiError(str(error))
     if isinstance(error, ValidationError):
         return from_validation(error.errors())
@@ -112,7 +112,7 @@ def unexpected(error: Exception, scope: Scope) -> ApiError:
 
 def install(app: FastAPI) -> None:
     """Have every exception answered in this shape."""
-    for kind in (ApiError, Unavailable, Lost, Refused, ValidationError, ClientGone):
+    for kind in (ApiError, Unavailable, Lost, RequestRefused, ValidationError, ClientGone):
         app.add_exception_handler(kind, _expected)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unexpected)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.client.output import Output, Piece
+from gridstride.serve.client.output import RequestOutput, TextDelta
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.state import Server
-from gridstride.serve.process.client import Group, Refused, Wanted
+from gridstride.serve.process.client import RequestGroup, RequestRefused, SequenceRequest
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Usage:
 class Generation:
     """Sequences that the engine has taken. Whoever begins one closes it, whatever happens in between."""
 
-    def __init__(self, group: Group, outputs: Sequence[Output], usage: Usage) -> None:
+    def __init__(self, group: RequestGroup, outputs: Sequence[RequestOutput], usage: Usage) -> None:
         self.usage = usage
         self._group, self._outputs = group, outputs
         self.prompts: dict[int, tuple[TokenLogprobs, ...]] = {}  # of sequences whose prompts' tokens were asked for
@@ -44,8 +44,8 @@ class Generation:
 
     @classmethod
     async def begin(
-        cls, server: Server, sequences: Sequence[Wanted], *, stop: Sequence[str], prompt_tokens: int, many: str = "n",
-        special: bool = False, shown: frozenset[int] = frozenset(), schema: str = "response_format",
+        cls, server: Server, sequences: Sequence[SequenceRequest], *, stop: Sequence[str], prompt_tokens: int,
+        many: str = "n", special: bool = False, shown: frozenset[int] = frozenset(), schema: str = "response_format",
     ) -> Self:  # fmt: skip
         """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many,
         `schema` the one that binds them; `special`: special tokens are shown, else only `shown` are.
@@ -58,7 +58,7 @@ class Generation:
         group = server.client.submit(sequences)
         try:
             await group.accepted()
-        except Refused as error:
+        except RequestRefused as error:
             group.close_all()
             param = schema if error.field == "schema" else error.field
             text = sentence(str(error)) if error.field is None else _quoted(str(error), error.field)
@@ -69,10 +69,10 @@ class Generation:
         outputs = [_output(server.prepare.tokenizer, sequence, stop, special, shown) for sequence in sequences]
         return cls(group, outputs, Usage(prompt_tokens))
 
-    async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
+    async def pieces(self) -> AsyncIterator[dict[int, TextDelta]]:
         """New text of the sequences, by their place, until all have ended; all at once that came meanwhile."""
         while self._open:
-            pieces: dict[int, Piece] = {}
+            pieces: dict[int, TextDelta] = {}
             for index, update in await self._group.take():
                 if index not in self._open:
                     continue
@@ -88,12 +88,12 @@ class Generation:
     def close(self) -> None:
         self._group.close_all()
 
-    def _count(self, index: int, piece: Piece, cached: int) -> None:
+    def _count(self, index: int, piece: TextDelta, cached: int) -> None:
         self.usage.completion += len(piece.tokens)
         self._cached[index] = max(self._cached[index], cached)
         self.usage.cached = sum(self._cached)
 
-    def _end(self, index: int, piece: Piece) -> None:
+    def _end(self, index: int, piece: TextDelta) -> None:
         assert piece.finish is not None
         self._open.discard(index)
         self._group.close(index, piece.finish)
@@ -108,15 +108,15 @@ class NoTokens(Generation):
         self.usage, self.prompts = Usage(prompt_tokens), {}
         self._count_of_all = count
 
-    async def pieces(self) -> AsyncIterator[dict[int, Piece]]:
-        yield {index: Piece("", finish="length") for index in range(self._count_of_all)}
+    async def pieces(self) -> AsyncIterator[dict[int, TextDelta]]:
+        yield {index: TextDelta("", finish="length") for index in range(self._count_of_all)}
 
     def close(self) -> None: ...
 
 
-def joined(first: Piece, then: Piece) -> Piece:
+def joined(first: TextDelta, then: TextDelta) -> TextDelta:
     """Two pieces of the same sequence as one."""
-    return Piece(
+    return TextDelta(
         first.text + then.text, first.tokens + then.tokens, first.logprobs + then.logprobs, then.finish, then.error
     )
 
@@ -128,9 +128,9 @@ def _quoted(text: str, field: str) -> str:
 
 
 def _output(
-    tokenizer: Tokenizer, sequence: Wanted, stop: Sequence[str], special: bool, shown: frozenset[int]
-) -> Output:
-    return Output(
+    tokenizer: Tokenizer, sequence: SequenceRequest, stop: Sequence[str], special: bool, shown: frozenset[int]
+) -> RequestOutput:
+    return RequestOutput(
         tokenizer, stop, stop_tokens=sequence.sampling.stop_tokens, min_tokens=sequence.sampling.min_tokens,
         special=special, shown=shown,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from gridstride.serve.http.metrics import Metrics
 from gridstride.serve.http.prepare import Prepare
 from gridstride.serve.http.settings import Settings
 from gridstride.serve.http.state import Server
-from gridstride.serve.process.child import Child
+from gridstride.serve.process.child import EngineProcess
 from gridstride.serve.process.client import Client
 from gridstride.serve.process.protocol import Build
 from gridstride.serve.process.supervisor import Supervisor
@@ -32,7 +32,7 @@ _LAST_WORDS = 2.0  # seconds for errors to reach those whose requests are cut of
 
 def run(
     build: Build, tokenizer: Tokenizer, listener: socket.socket, *,
-    settings: Settings, max_queue: int, first: Child, on_ready: Callable[[Server], None],
+    settings: Settings, max_queue: int, first: EngineProcess, on_ready: Callable[[Server], None],
 ) -> None:  # fmt: skip
     """Serve until SIGTERM or SIGINT; NoEngine where the engine cannot be made. `first` may be loading already."""
     life = _Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first)
@@ -49,7 +49,7 @@ class _Uvicorn(uvicorn.Server):
 class _Life:
     def __init__(
         self, build: Build, tokenizer: Tokenizer, listener: socket.socket, *,
-        settings: Settings, max_queue: int, first: Child,
+        settings: Settings, max_queue: int, first: EngineProcess,
     ) -> None:  # fmt: skip
         metrics = Metrics(settings.names[0])
         client = Client(metrics, max_queue=max_queue)

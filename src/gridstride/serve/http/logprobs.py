@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.client.output import Piece
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.engine.batch import TokenLogprobs
 
 _LEAST = -9999.0  # JSON has no infinity; OpenAI writes this for what cannot be drawn
 
 
-def of_chat(tokenizer: Tokenizer, piece: Piece) -> dict[str, Any]:
+def of_chat(tokenizer: Tokenizer, piece: TextDelta) -> dict[str, Any]:
     """`choices[].logprobs` of a chat answer or of one of its chunks."""
     content = [
         _entry(tokenizer, token, own.own) | {"top_logprobs": [_entry(tokenizer, *top) for top in own.top]}
@@ -32,7 +32,7 @@ class Prefix:
     top: Sequence[dict[str, float] | None] = ()
 
 
-def of_completion(tokenizer: Tokenizer, piece: Piece, *, offset: int, prefix: Prefix = Prefix()) -> dict[str, Any]:
+def of_completion(tokenizer: Tokenizer, piece: TextDelta, *, offset: int, prefix: Prefix = Prefix()) -> dict[str, Any]:
     """`choices[].logprobs` of a completion; `offset`: characters of its text before the prefix and this piece."""
     tokens = [*prefix.tokens, *(token_text(tokenizer, token) for token in piece.tokens)]
     offsets = [*itertools.accumulate(map(len, tokens), initial=offset)][: len(tokens)]

@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import HistogramMetricFamily
 
 from gridstride.serve.engine.messages import Finish, Stats, Update
-from gridstride.serve.process.client import Stream
+from gridstride.serve.process.client import SequenceStream
 from gridstride.serve.process.protocol import Ready
 
 _P = "gridstride:"
@@ -93,14 +93,14 @@ class Metrics:
         self._engine.labels(*self._labels, ready.device, ready.code, ready.code_words).set(1)
         self._cache.labels(*self._labels, str(ready.block_size), str(ready.blocks), "True").set(1)
 
-    def accepted(self, stream: Stream) -> None:
+    def accepted(self, stream: SequenceStream) -> None:
         self._prompt_tokens.inc(stream.prompt_tokens)
         self._prompt_sizes.observe(stream.prompt_tokens)
         self._max_tokens.observe(stream.max_tokens)
         if stream.choices:
             self._choices.observe(stream.choices)
 
-    def updated(self, stream: Stream, update: Update, now: float) -> None:
+    def updated(self, stream: SequenceStream, update: Update, now: float) -> None:
         if update.queued_seconds is not None:
             self._queue.observe(update.queued_seconds)
         if not update.tokens:
@@ -117,7 +117,7 @@ class Metrics:
         if count:
             self._between.observe(gap, count)
 
-    def ended(self, stream: Stream, finish: Finish, now: float) -> None:
+    def ended(self, stream: SequenceStream, finish: Finish, now: float) -> None:
         self._success[finish].inc()
         self._whole.observe(now - stream.arrived)
         self._generation_sizes.observe(stream.generated)

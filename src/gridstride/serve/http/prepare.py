@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from gridstride.models.errors import ModelError, TemplateError
 from gridstride.models.text.chat import render, template
 from gridstride.models.text.tokenizer import Tokenizer
-from gridstride.serve.answers.formats import Format, Marks, format_of, takes_one_call, thoughts_of
+from gridstride.serve.answers.formats import CallFormat, Marks, format_of, takes_one_call, thoughts_of
 from gridstride.serve.http.errors import ApiError, sentence
 from gridstride.serve.http.requests.messages import Conversation, plain
 from gridstride.serve.http.requests.tools import Tool
@@ -37,7 +37,7 @@ class Prompt:
 class Manner:
     """How the model writes what is no plain text, by its chat template."""
 
-    calls: Format | None = None  # of tools
+    calls: CallFormat | None = None  # of tools
     one_call: bool = False  # in a message
     thoughts: Marks | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Said, Thought
+from gridstride.serve.answers.reader import ArgumentsDelta, CallBegun, Event, Said, Thought
 from gridstride.serve.http.identifiers import new_id
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
@@ -31,7 +31,7 @@ class Items:
                     yield from self.close("completed")
                     call = {"type": "function_call", "call_id": id, "name": name, "arguments": ""}
                     yield from self._begin("fc", call)
-                case Arguments(_, text):
+                case ArgumentsDelta(_, text):
                     assert self._open is not None
                     self._open["arguments"] += text
                     yield self._about("response.function_call_arguments.delta", delta=text)

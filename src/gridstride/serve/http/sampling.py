@@ -10,7 +10,7 @@ from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.identifiers import new_seed
 from gridstride.serve.http.requests.generate import BINDING, ChatRequest, Generate
-from gridstride.serve.process.client import Wanted
+from gridstride.serve.process.client import SequenceRequest
 from gridstride.serve.process.protocol import Ready
 
 _SEEDS = 1 << 63
@@ -31,12 +31,12 @@ def sequences(
     prompt_logprobs: int | None = None,
     adapter: int = 0,
     defaults: Mapping[str, float] | None = None,
-) -> list[Wanted]:
+) -> list[SequenceRequest]:
     """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
     that the request does not give. `prompt_logprobs`: alternatives to each prompt's tokens, at least.
     """
     seed = request.seed if request.seed is not None else new_seed()
-    requests: list[Wanted] = []
+    requests: list[SequenceRequest] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
         count = per_prompt or request.n or 1
@@ -45,7 +45,7 @@ def sequences(
                                  logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
             if prompt_logprobs is not None:
                 sampling = replace(sampling, prompt_logprobs=max(prompt_logprobs, sampling.prompt_logprobs or 0))
-            requests.append(Wanted(f"{id}-{len(requests)}", prompt, sampling, 0 if choice else count, adapter))
+            requests.append(SequenceRequest(f"{id}-{len(requests)}", prompt, sampling, 0 if choice else count, adapter))
     return requests
 
 

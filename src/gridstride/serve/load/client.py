@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 
 from gridstride.serve.load.errors import LoadError, ServerGone
-from gridstride.serve.load.prompts import CHARACTERS_PER_TOKEN, Cut, CutTokens, Prompts, library_source
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.prompts import CHARACTERS_PER_TOKEN, CutTokens, PromptSource, TextExcerpts, library_source
+from gridstride.serve.load.record import RequestRecord
 from gridstride.serve.load.traffic import Planned
 
 _SAMPLE = 40_000  # characters that are tokenised to learn a vocabulary, or to cut prompts from
@@ -30,7 +30,7 @@ GONE = "connection"  # the kind of error that a server which is not there gives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class RequestOptions:
     """How requests are made beyond their prompts and lengths."""
 
     model: str
@@ -39,7 +39,7 @@ class Wishes:
     ignore_eos: bool = True  # an addition of vLLM's and ours to OpenAI's fields: outputs get the lengths drawn
 
 
-class Server:
+class LoadTarget:
     """Connections to one server; `url` with or without its /v1."""
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 600.0) -> None:
@@ -90,7 +90,7 @@ class Server:
         longest = models[0].get("max_model_len")  # an addition of vLLM's and ours
         return str(models[0]["id"]), longest if isinstance(longest, int) and longest > 1 else None
 
-    async def prompts(self, wishes: Wishes) -> tuple[Prompts, bool]:
+    async def prompts(self, wishes: RequestOptions) -> tuple[PromptSource, bool]:
         """Prompts from the standard library, and whether their lengths are exact: so where the server tokenises."""
         text = library_source()
         body = {"model": wishes.model, "prompt": text[:_SAMPLE], "add_special_tokens": False}
@@ -100,14 +100,14 @@ class Server:
             if not tokens or not all(type(token) is int for token in tokens):
                 raise TypeError
         except (LoadError, LookupError, TypeError):
-            return Cut(text, CHARACTERS_PER_TOKEN), False
+            return TextExcerpts(text, CHARACTERS_PER_TOKEN), False
         if wishes.chat:
-            return Cut(text, _SAMPLE / len(tokens)), False
+            return TextExcerpts(text, _SAMPLE / len(tokens)), False
         return CutTokens(tokens), True
 
-    async def stream(self, planned: Planned, wishes: Wishes, *, due: float) -> Record:
+    async def stream(self, planned: Planned, wishes: RequestOptions, *, due: float) -> RequestRecord:
         """Send a request and read its answer to the end; what goes wrong is in the record."""
-        record = Record(due=due, sent=time.perf_counter())
+        record = RequestRecord(due=due, sent=time.perf_counter())
         try:
             await self._answered(planned, wishes, record)
         except httpx.TimeoutException:
@@ -121,7 +121,7 @@ class Server:
         record.end = record.end or time.perf_counter()
         return record
 
-    async def _answered(self, planned: Planned, wishes: Wishes, record: Record) -> None:
+    async def _answered(self, planned: Planned, wishes: RequestOptions, record: RequestRecord) -> None:
         path = "/v1/chat/completions" if wishes.chat else "/v1/completions"
         for attempt in range(_CLOSED_AT_MOST + 1):
             answered = False
@@ -166,7 +166,7 @@ class Server:
             raise LoadError(f"{self.url}{path} answers no JSON; is it an OpenAI-compatible server?") from error
 
 
-def _body(planned: Planned, wishes: Wishes) -> dict[str, Any]:
+def _body(planned: Planned, wishes: RequestOptions) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": wishes.model,
         "max_tokens": planned.max_tokens,
@@ -196,7 +196,7 @@ def _told(thing: Any) -> str:
     return str(message)[:_TOLD]
 
 
-async def _read(response: httpx.Response, record: Record) -> None:
+async def _read(response: httpx.Response, record: RequestRecord) -> None:
     events = _events(response)
     async for data in events:
         if data == b"[DONE]":
@@ -211,7 +211,7 @@ async def _read(response: httpx.Response, record: Record) -> None:
     record.error = "broken stream"  # it ended without saying so
 
 
-def _note(chunk: dict[str, Any], record: Record) -> None:
+def _note(chunk: dict[str, Any], record: RequestRecord) -> None:
     if "error" in chunk:
         record.error, record.told = "error in stream", _told(chunk)
         return

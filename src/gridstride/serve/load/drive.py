@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from gridstride.serve.load.client import GONE, Server, Wishes
+from gridstride.serve.load.client import GONE, LoadTarget, RequestOptions
 from gridstride.serve.load.errors import ServerGone
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.record import RequestRecord
 from gridstride.serve.load.traffic import Planned
 
 _GONE_AFTER = 8  # failed connections in a row
@@ -17,8 +17,13 @@ Said = Callable[[int, int], None]
 
 
 async def drive(
-    server: Server, planned: Sequence[Planned], wishes: Wishes, *, concurrency: int | None, on_end: Said | None = None
-) -> list[Record]:
+    server: LoadTarget,
+    planned: Sequence[Planned],
+    wishes: RequestOptions,
+    *,
+    concurrency: int | None,
+    on_end: Said | None = None,
+) -> list[RequestRecord]:
     """Records in order of ending; ServerGone when one connection after another fails.
 
     `concurrency` None sends each request at its time, however many are running: users do not wait for one another.
@@ -40,8 +45,8 @@ async def drive(
 
 
 class _Run:
-    def __init__(self, server: Server, wishes: Wishes, total: int, on_end: Said | None) -> None:
-        self.records: list[Record] = []
+    def __init__(self, server: LoadTarget, wishes: RequestOptions, total: int, on_end: Said | None) -> None:
+        self.records: list[RequestRecord] = []
         self._server, self._wishes, self._total, self._on_end = server, wishes, total, on_end
         self._start = time.perf_counter()
         self._failed = 0  # connections in a row

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gridstride.serve.load.errors import LoadError
-from gridstride.serve.load.record import Record
+from gridstride.serve.load.record import RequestRecord
 
 PERCENTILES = (50, 90, 95, 99)
-LATENCIES = ("ttft", "tpot", "itl", "e2e")
 
 
 def objectives(texts: Sequence[str]) -> dict[str, float]:
@@ -27,7 +26,7 @@ def objectives(texts: Sequence[str]) -> dict[str, float]:
     return limits
 
 
-def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, Any]:
+def figures(records: Sequence[RequestRecord], slo: Mapping[str, float]) -> dict[str, Any]:
     """Rates in 1/s over the time from the first request to the last answer, latencies in ms."""
     good = [record for record in records if record.ok]
     seconds = max(r.end for r in records) - min(r.due for r in records) if records else 0.0
@@ -56,7 +55,7 @@ def figures(records: Sequence[Record], slo: Mapping[str, float]) -> dict[str, An
     return summary
 
 
-def _latencies(good: Sequence[Record]) -> dict[str, list[float]]:
+def _latencies(good: Sequence[RequestRecord]) -> dict[str, list[float]]:
     return {
         "ttft": [r.ttft for r in good],
         "tpot": [r.tpot for r in good if r.tpot is not None],
@@ -65,7 +64,7 @@ def _latencies(good: Sequence[Record]) -> dict[str, list[float]]:
     }
 
 
-def _meets(record: Record, slo: Mapping[str, float]) -> bool:
+def _meets(record: RequestRecord, slo: Mapping[str, float]) -> bool:
     """A request of one token has no time per token to miss."""
     return all((getattr(record, name) or 0.0) * 1e3 <= limit for name, limit in slo.items())
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridstride.serve.load.client import Server, Wishes
+from gridstride.serve.load.client import LoadTarget, RequestOptions
 from gridstride.serve.load.drive import Said, drive
 from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.figures import figures
 from gridstride.serve.load.lengths import Lengths
-from gridstride.serve.load.prompts import Prompts, read
+from gridstride.serve.load.prompts import PromptSource, read
 from gridstride.serve.load.traffic import Planned, plan
 
 _OTHER_FILES = 64  # descriptors that are no connections
@@ -46,10 +46,10 @@ class Load:
 async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, Any]:
     """The figures, with what was sent; ServerGone, or LoadError for what the server cannot be asked."""
     _allow_connections(load.requests if load.concurrency is None else load.concurrency)
-    server = Server(url, key=load.key, timeout=load.timeout)
+    server = LoadTarget(url, key=load.key, timeout=load.timeout)
     try:
         first, longest = await server.model()
-        wishes = Wishes(
+        wishes = RequestOptions(
             model=load.model or first,
             chat=load.chat,
             temperature=load.temperature,
@@ -68,18 +68,20 @@ async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, 
     return {"url": server.url, "model": wishes.model, **sent, **figures(records, load.slo)}
 
 
-async def _prompts(server: Server, load: Load, wishes: Wishes) -> tuple[Prompts, bool]:
+async def _prompts(server: LoadTarget, load: Load, wishes: RequestOptions) -> tuple[PromptSource, bool]:
     return (read(load.prompts), False) if load.prompts else await server.prompts(wishes)
 
 
-async def _warm_up(server: Server, prompts: Prompts, load: Load, wishes: Wishes, longest: int | None) -> None:
+async def _warm_up(
+    server: LoadTarget, prompts: PromptSource, load: Load, wishes: RequestOptions, longest: int | None
+) -> None:
     """The first answers of a server are slower than any later ones; they do not count."""
     if load.warmup:
         planned = [request.within(longest) for request in _plan(prompts, load, load.warmup, load.seed + 1)]
         await drive(server, planned, wishes, concurrency=load.concurrency or load.warmup)
 
 
-def _plan(prompts: Prompts, load: Load, requests: int, seed: int) -> list[Planned]:
+def _plan(prompts: PromptSource, load: Load, requests: int, seed: int) -> list[Planned]:
     return plan(
         prompts,
         requests,

@@ -18,7 +18,7 @@ _SOURCE_CHARACTERS = 1_000_000
 Prompt = str | tuple[int, ...]
 
 
-class Prompts(Protocol):
+class PromptSource(Protocol):
     def draw(self, random: Random, length: int) -> Prompt:
         """A prompt of about `length` tokens."""
         ...
@@ -36,7 +36,7 @@ class Own:
         return self._texts[(self._next - 1) % len(self._texts)]
 
 
-class Cut:
+class TextExcerpts:
     """Pieces of one long text from random places, so that hardly any two begin alike."""
 
     def __init__(self, text: str, characters_per_token: float) -> None:

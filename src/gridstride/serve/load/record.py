@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Record:
+class RequestRecord:
     """Times in seconds on the clock of `time.perf_counter`; `due` is when the plan wanted it sent."""
 
     due: float

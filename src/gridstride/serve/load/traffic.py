@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from gridstride.serve.load.lengths import Lengths
-from gridstride.serve.load.prompts import Prompt, Prompts
+from gridstride.serve.load.prompts import Prompt, PromptSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,13 @@ class Planned:
 
 
 def plan(
-    prompts: Prompts, requests: int, *, prompt_lengths: Lengths, output_lengths: Lengths, rate: float | None, seed: int
+    prompts: PromptSource,
+    requests: int,
+    *,
+    prompt_lengths: Lengths,
+    output_lengths: Lengths,
+    rate: float | None,
+    seed: int,
 ) -> list[Planned]:
     """`rate` requests per second in the mean arrive as a Poisson process; None: all at once."""
     random = Random(seed)

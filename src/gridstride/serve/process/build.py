@@ -32,19 +32,12 @@ def engine(
     `draft`: the folder of its small model. `quantization`: "int8" for weights of 8 bits.
     """
     where = _device(device)
-    runner = build.runner(
-        folder,
-        device=where,
-        dtype=None if dtype is None else getattr(torch, dtype),
-        memory=memory,
-        block_size=block_size or build.BLOCK_SIZE,
-        running=max_running if warm else 0,
-        longest=longest,
-        tensor_parallel=tensor_parallel,
-        adapters=adapters,
-        draft=draft,
-        quantization=quantization,
-    )
+    options = build.RunnerOptions(
+        device=where, dtype=None if dtype is None else getattr(torch, dtype), memory=memory,
+        block_size=block_size or build.BLOCK_SIZE, running=max_running if warm else 0, longest=longest,
+        tensor_parallel=tensor_parallel, adapters=adapters, draft=draft, quantization=quantization,
+    )  # fmt: skip
+    runner = build.runner(folder, options)
     eos = Tokenizer.load(folder).eos
     built = Engine(
         runner,

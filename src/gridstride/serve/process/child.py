@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from gridstride.serve.process.protocol import Build, Quit, ToEngine
-from gridstride.serve.process.wire import HEADER, WireError, length, packed, unpacked
+from gridstride.serve.process.wire import HEADER, FrameError, length, packed, unpacked
 
 _END = 5.0  # seconds that an idle engine has to end by itself
 
 
-class Child:
+class EngineProcess:
     """The process and its socket. It is started at once, so that it loads while the parent gets ready itself."""
 
     def __init__(self, build: Build) -> None:
@@ -51,7 +51,7 @@ class Child:
             while True:
                 size = length(await reader.readexactly(HEADER.size))
                 yield unpacked(await reader.readexactly(size))
-        except (asyncio.IncompleteReadError, OSError, WireError):
+        except (asyncio.IncompleteReadError, OSError, FrameError):
             return
 
     def send(self, messages: list[ToEngine]) -> None:

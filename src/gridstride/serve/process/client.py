@@ -23,7 +23,7 @@ class Unavailable(Exception):
         self.retry_after = retry_after
 
 
-class Refused(ValueError):
+class RequestRefused(ValueError):
     """The engine will never take this request; the message is for the client, `field` what it is about."""
 
     def __init__(self, message: str, *, field: str | None) -> None:
@@ -35,19 +35,19 @@ class Lost(Exception):
     """The engine's process ended while the request was with it."""
 
 
-class Observer(Protocol):
+class EngineObserver(Protocol):
     """Told of what happens, for metrics."""
 
     def connected(self, ready: Ready) -> None: ...
-    def accepted(self, stream: Stream) -> None: ...
-    def updated(self, stream: Stream, update: Update, now: float) -> None: ...
-    def ended(self, stream: Stream, finish: Finish, now: float) -> None: ...
+    def accepted(self, stream: SequenceStream) -> None: ...
+    def updated(self, stream: SequenceStream, update: Update, now: float) -> None: ...
+    def ended(self, stream: SequenceStream, finish: Finish, now: float) -> None: ...
     def stepped(self, stats: Stats) -> None: ...
     def restarted(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SequenceRequest:
     """A sequence to be continued."""
 
     id: str
@@ -57,10 +57,10 @@ class Wanted:
     adapter: int = 0  # of the engine's; 0: none
 
 
-class Stream:
+class SequenceStream:
     """One sequence that is with the engine, and what has come of it."""
 
-    def __init__(self, sequence: Wanted, arrived: float, change: asyncio.Event) -> None:
+    def __init__(self, sequence: SequenceRequest, arrived: float, change: asyncio.Event) -> None:
         self.id, self.arrived = sequence.id, arrived
         self.prompt_tokens = len(sequence.prompt)
         self.max_tokens, self.choices = sequence.sampling.max_tokens, sequence.choices
@@ -86,10 +86,10 @@ class Stream:
         self._change.set()
 
 
-class Group:
+class RequestGroup:
     """The sequences of one request. What has piled up comes at once: a slow reader holds its tokens and no more."""
 
-    def __init__(self, client: Client, streams: Sequence[Stream], change: asyncio.Event) -> None:
+    def __init__(self, client: Client, streams: Sequence[SequenceStream], change: asyncio.Event) -> None:
         self.streams = streams
         self._client, self._change = client, change
 
@@ -129,13 +129,13 @@ class Group:
 class Client:
     """All requests that are with the engine. A supervisor connects it to a process and tells it when that is gone."""
 
-    def __init__(self, observer: Observer, *, max_queue: int) -> None:
+    def __init__(self, observer: EngineObserver, *, max_queue: int) -> None:
         self.ready: Ready | None = None
         self.last_heard = self.last_progress = time.monotonic()
         self._observer = observer
         self._max_queue = max_queue
         self._send: Send | None = None
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, SequenceStream] = {}
 
     @property
     def in_flight(self) -> int:
@@ -151,7 +151,7 @@ class Client:
         """Requests that an idle engine would take at once."""
         return 0 if self.ready is None else self.ready.max_running + self._max_queue
 
-    def submit(self, sequences: Sequence[Wanted]) -> Group:
+    def submit(self, sequences: Sequence[SequenceRequest]) -> RequestGroup:
         """All of them, or Unavailable and none."""
         if self._send is None:
             raise Unavailable("The engine is starting: try again shortly.", retry_after=2)
@@ -162,14 +162,14 @@ class Client:
         if not self._streams:
             self.last_progress = now
         change = asyncio.Event()
-        streams = [Stream(sequence, now, change) for sequence in sequences]
+        streams = [SequenceStream(sequence, now, change) for sequence in sequences]
         self._streams.update((stream.id, stream) for stream in streams)
         self._send(
             [Submit(id=w.id, prompt=w.prompt, sampling=w.sampling, arrived=now, adapter=w.adapter) for w in sequences]
         )
-        return Group(self, streams, change)
+        return RequestGroup(self, streams, change)
 
-    def close(self, stream: Stream, finish: Finish) -> None:
+    def close(self, stream: SequenceStream, finish: Finish) -> None:
         if self._streams.pop(stream.id, None) is None:
             return
         if self._send is not None:
@@ -200,18 +200,18 @@ class Client:
                 if stream is not None:
                     self._hand(stream, message, now)
 
-    def _hand(self, stream: Stream, message: Update | Accepted | Rejected, now: float) -> None:
+    def _hand(self, stream: SequenceStream, message: Update | Accepted | Rejected, now: float) -> None:
         if isinstance(message, Accepted):
             self._observer.accepted(stream)
             stream.on_accepted()
         elif isinstance(message, Rejected):
             del self._streams[stream.id]
             stream.ended = True
-            stream.on_failure(Refused(message.message, field=message.field))
+            stream.on_failure(RequestRefused(message.message, field=message.field))
         else:
             self._update(stream, message, now)
 
-    def _update(self, stream: Stream, update: Update, now: float) -> None:
+    def _update(self, stream: SequenceStream, update: Update, now: float) -> None:
         if update.queued_seconds is not None:
             stream.scheduled = stream.arrived + update.queued_seconds
         self._observer.updated(stream, update, now)
@@ -223,6 +223,6 @@ class Client:
             del self._streams[stream.id]
             self._end(stream, update.finish)
 
-    def _end(self, stream: Stream, finish: Finish) -> None:
+    def _end(self, stream: SequenceStream, finish: Finish) -> None:
         stream.ended = True
         self._observer.ended(stream, finish, time.monotonic())

@@ -39,7 +39,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class StartFailed:
     """The engine could not be made; `expected` where the message is for the user and no traceback belongs to it."""
 
     message: str
@@ -68,4 +68,4 @@ class Quit:
 
 
 ToEngine: TypeAlias = Build | Submit | Abort | Quit
-FromEngine: TypeAlias = Ready | Failed | Accepted | Rejected | Update | Stats
+FromEngine: TypeAlias = Ready | StartFailed | Accepted | Rejected | Update | Stats

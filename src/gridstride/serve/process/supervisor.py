@@ -7,9 +7,9 @@ import logging
 import time
 from typing import Literal
 
-from gridstride.serve.process.child import Child
-from gridstride.serve.process.client import Client, Observer
-from gridstride.serve.process.protocol import Build, Failed, Ready
+from gridstride.serve.process.child import EngineProcess
+from gridstride.serve.process.client import Client, EngineObserver
+from gridstride.serve.process.protocol import Build, Ready, StartFailed
 
 State = Literal["starting", "ready", "restarting", "stopped"]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds before an engine is started again
@@ -28,7 +28,7 @@ class NoEngine(Exception):
 class Supervisor:
     """One engine process after the other, as long as `run` runs."""
 
-    def __init__(self, build: Build, client: Client, observer: Observer, *, first: Child) -> None:
+    def __init__(self, build: Build, client: Client, observer: EngineObserver, *, first: EngineProcess) -> None:
         self.state: State = "starting"
         self._build, self._client, self._observer = build, client, observer
         self._child = first
@@ -71,7 +71,7 @@ class Supervisor:
         """From the first message of a process to its end."""
         try:
             async for messages in self._child.frames():
-                if isinstance(messages[0], Failed):
+                if isinstance(messages[0], StartFailed):
                     return NoEngine(messages[0].message, expected=messages[0].expected)
                 if isinstance(messages[0], Ready):
                     self._client.connect(messages[0], self._child.send)
@@ -97,5 +97,5 @@ class Supervisor:
                 why = f"no process can be started: {error.strerror}"
 
     def _start(self) -> bool:
-        self._child = Child(self._build)
+        self._child = EngineProcess(self._build)
         return True

@@ -33,7 +33,7 @@ _UPDATE, _SUBMIT = _TAGS[Update], _TAGS[Submit]
 _SAMPLING = 1 + _NAMES[_SUBMIT].index("sampling")
 
 
-class WireError(Exception):
+class FrameError(Exception):
     """The other side sent what no message is."""
 
 
@@ -41,7 +41,7 @@ def packed(messages: Iterable[Any]) -> bytes:
     """One frame, its header included."""
     body = pickle.dumps([_plain(message) for message in messages], protocol=5)
     if len(body) > MOST:
-        raise WireError(f"a frame of {len(body)} bytes: at most {MOST} can be sent")
+        raise FrameError(f"a frame of {len(body)} bytes: at most {MOST} can be sent")
     return HEADER.pack(len(body)) + body
 
 
@@ -49,7 +49,7 @@ def length(header: bytes) -> int:
     """Bytes that follow a header."""
     (count,) = HEADER.unpack(header)
     if count > MOST:
-        raise WireError(f"a frame of {count} bytes was announced: at most {MOST} are taken")
+        raise FrameError(f"a frame of {count} bytes was announced: at most {MOST} are taken")
     return int(count)
 
 
@@ -58,7 +58,7 @@ def unpacked(body: bytes) -> list[Any]:
     try:
         return [_object(message) for message in pickle.loads(body)]
     except Exception as error:
-        raise WireError(f"a frame that is none: {error}") from error
+        raise FrameError(f"a frame that is none: {error}") from error
 
 
 def _plain(message: Any) -> Any:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from gridstride.serve.engine.messages import Abort, Stats, Submit, Update
-from gridstride.serve.process.protocol import Accepted, Build, Failed, FromEngine, Quit, Ready, Rejected, ToEngine
+from gridstride.serve.process.protocol import Accepted, Build, FromEngine, Quit, Ready, Rejected, StartFailed, ToEngine
 from gridstride.serve.process.wire import HEADER, length, packed, unpacked
 
 BROKEN = 5  # steps in a row that failed for every sequence: a GPU's context that is lost fails until the process is new
@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 _THREADS = 2  # that prepare requests
 
 
-class Engine(Protocol):
+class ServedEngine(Protocol):
     """What the process needs of an engine; one thread uses it."""
 
     failed_steps: int  # in a row, for every sequence
@@ -46,31 +46,31 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """A request whose preparation is done."""
 
     submit: Submit
 
 
-class Link:
+class ParentSocket:
     """The socket to the parent: messages as they come in, frames out."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._inbox: queue.SimpleQueue[ToEngine | Prepared] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[ToEngine | PreparedRequest] = queue.SimpleQueue()
         self._outbox: queue.SimpleQueue[list[FromEngine] | threading.Event] = queue.SimpleQueue()
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="gridstride-inbox", daemon=True).start()
         threading.Thread(target=self._write, name="gridstride-outbox", daemon=True).start()
 
-    def put(self, message: Prepared) -> None:
+    def put(self, message: PreparedRequest) -> None:
         """As if it had come from the parent; any thread may call it."""
         self._inbox.put(message)
 
-    def take(self, *, wait: float) -> list[ToEngine | Prepared]:
+    def take(self, *, wait: float) -> list[ToEngine | PreparedRequest]:
         """All that has come; waits up to so many seconds for a first one."""
-        messages: list[ToEngine | Prepared] = []
+        messages: list[ToEngine | PreparedRequest] = []
         try:
             messages.append(self._inbox.get(block=wait > 0, timeout=wait or None))
             while True:
@@ -133,13 +133,13 @@ def main(descriptor: int, parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # meant for the parent, which drains and then says Quit
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(descriptor, False)
-    link = Link(socket.socket(fileno=descriptor))
+    link = ParentSocket(socket.socket(fileno=descriptor))
     link.start()
     (first,) = link.take(wait=60.0) or (Quit(),)
     if not isinstance(first, Build):
         return
     built = _built(first)
-    if isinstance(built, Failed):
+    if isinstance(built, StartFailed):
         link.send([built])
         link.flush(within=BEAT)
         os._exit(1)
@@ -148,7 +148,7 @@ def main(descriptor: int, parent: int) -> None:
     _serve(engine, link)
 
 
-def _serve(engine: Engine, link: Link) -> NoReturn:
+def _serve(engine: ServedEngine, link: ParentSocket) -> NoReturn:
     handling = Handling(engine, link)
     while True:
         replies: list[FromEngine] = []
@@ -168,18 +168,18 @@ def _serve(engine: Engine, link: Link) -> NoReturn:
 class Handling:
     """What messages do to the engine. What a request needs that takes long is made beside the steps of the others."""
 
-    def __init__(self, engine: Engine, link: Link) -> None:
+    def __init__(self, engine: ServedEngine, link: ParentSocket) -> None:
         self._engine, self._link = engine, link
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gridstride-schemas")
         self._waiting: set[str] = set()  # requests that are being prepared
 
-    def of(self, message: ToEngine | Prepared) -> list[FromEngine]:
+    def of(self, message: ToEngine | PreparedRequest) -> list[FromEngine]:
         """The replies that go out at once."""
         if isinstance(message, Abort):
             self._waiting.discard(message.id)
             self._engine.abort(message.id)
             return []
-        if isinstance(message, Prepared):
+        if isinstance(message, PreparedRequest):
             if message.submit.id not in self._waiting:  # given up meanwhile
                 return []
             self._waiting.discard(message.submit.id)
@@ -189,7 +189,7 @@ class Handling:
         if work is None:
             return self._submit(message)
         self._waiting.add(message.id)
-        self._threads.submit(work).add_done_callback(lambda _: self._link.put(Prepared(message)))
+        self._threads.submit(work).add_done_callback(lambda _: self._link.put(PreparedRequest(message)))
         return []
 
     def _submit(self, submit: Submit) -> list[FromEngine]:
@@ -200,16 +200,16 @@ class Handling:
         return [Accepted(submit.id)]
 
 
-def _built(build: Build) -> tuple[Engine, Ready] | Failed:
+def _built(build: Build) -> tuple[ServedEngine, Ready] | StartFailed:
     """The engine and what is said of it, or why there is none."""
     module, _, name = build.factory.partition(":")
     try:
         built: Any = getattr(importlib.import_module(module), name)(**build.options)
     except (ValueError, OSError) as error:
-        return Failed(str(error) or type(error).__name__, expected=True)
+        return StartFailed(str(error) or type(error).__name__, expected=True)
     except Exception as error:
         traceback.print_exc()
-        return Failed(f"{type(error).__name__}: {error}", expected=False)
+        return StartFailed(f"{type(error).__name__}: {error}", expected=False)
     engine, ready = built
     return engine, ready
 

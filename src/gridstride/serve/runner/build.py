@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -31,35 +31,43 @@ MOST_TOKENS = 1 << 22
 """Of a cache; beyond that bookkeeping would be all that grows."""
 
 
-def runner(
-    model: str | Path,
-    *,
-    device: str | torch.device | None = None,
-    dtype: torch.dtype | None = None,
-    memory: int | None = None,
-    block_size: int = BLOCK_SIZE,
-    running: int = 0,
-    longest: int | None = None,
-    tensor_parallel: int = 1,
-    adapters: Sequence[str | Path] = (),
-    draft: str | Path | None = None,
-    quantization: str | None = None,
-) -> Runner:
-    """The model on a GPU where there is one, else on the CPU; `memory` is the cache's, None what is left over.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerOptions:
+    """Where and how a model is run."""
 
-    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's. Their
-    graphs for up to `running` sequences are recorded at once, others when they are needed first. `longest`: the
-    context, where it is to be shorter than the model's. `tensor_parallel`: processes that share each layer, by
-    PyTorch's own operators. `adapters` are folders of those that requests may choose, by PyTorch's operators too.
-    `draft`: a folder whose model shall have as many blocks in the same memory: `drafting` makes it. `quantization`:
-    "int8" for weights of 8 bits, on a CPU.
+    device: str | torch.device | None = None
+    dtype: torch.dtype | None = None
+    memory: int | None = None
+    """Bytes of the cache; None: what is left over."""
+    block_size: int = BLOCK_SIZE
+    running: int = 0
+    """Graphs for up to so many sequences are recorded at once, others when they are needed first."""
+    longest: int | None = None
+    """The context, where it is to be shorter than the model's."""
+    tensor_parallel: int = 1
+    """Processes that share each layer, by PyTorch's own operators."""
+    adapters: Sequence[str | Path] = ()
+    """Folders of those that requests may choose, by PyTorch's operators too."""
+    draft: str | Path | None = None
+    """A folder whose model shall have as many blocks in the same memory: `drafting` makes it."""
+    quantization: str | None = None
+    """"int8" for weights of 8 bits, on a CPU."""
+
+
+def runner(model: str | Path, options: RunnerOptions | None = None) -> Runner:
+    """The model on a GPU where there is one, else on the CPU.
+
+    On a GPU the project's own kernels run it where they are for its shape (`fused.unsupported`), else PyTorch's.
     """
+    options = options or RunnerOptions()
+    adapters, tensor_parallel, draft = options.adapters, options.tensor_parallel, options.draft
+    dtype, block_size, quantization = options.dtype, options.block_size, options.quantization
     if adapters and tensor_parallel > 1:
         raise ModelError("--adapter goes with one process: leave --tensor-parallel-size out, or merge the adapter")
     if draft is not None and tensor_parallel > 1:
         raise ModelError("--draft-model goes with one process: leave --tensor-parallel-size out, or --speculate ngram")
     updates = [adapter.read(path, Path(model)) for path in adapters]  # known to fit before the model takes memory
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    where = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if draft is not None and where.type != "cpu":
         raise ModelError(f"--draft-model is not tried on {where} yet: --device cpu, or --speculate ngram")
     if quantization is not None:
@@ -68,12 +76,12 @@ def runner(
         _check_quantization(quantization, folder.read_config(model), stored, where, alone=alone)
     ranks = Ranks(model, device=where, dtype=dtype, count=tensor_parallel) if tensor_parallel > 1 else None
     decoder = folder.load(model, device=where, dtype=dtype) if ranks is None else ranks.load()
-    _shorten(decoder, longest)
+    _shorten(decoder, options.longest)
     if quantization is not None:
         quantize(decoder)
     if where.type == "cpu" and ranks is None:
         onednn_linear.use(decoder)
-    room = for_cache(where) if memory is None else memory
+    room = for_cache(where) if options.memory is None else options.memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
     token = _token_bytes(decoder.config, element) + (
@@ -89,8 +97,8 @@ def runner(
         weights = sum(p.numel() * p.element_size() for p in decoder.parameters())
         # A second copy of the weights makes a lone sequence fast; it must not take what the cache was promised.
         cuda_runner = CudaRunner(decoder, blocks=blocks, block_size=block_size, one_launch=weights * 10 < room)
-        if running:
-            cuda_runner.warm(running)
+        if options.running:
+            cuda_runner.warm(options.running)
         return cuda_runner
     native, words = _native(decoder, where, adapters=bool(updates), quantized=quantization is not None)
     return TorchRunner(

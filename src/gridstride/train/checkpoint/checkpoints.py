@@ -83,7 +83,7 @@ class Checkpoints:
         manifest.exact("own", own)
         try:
             return self._saved(step, state, dict(meta), own)
-        except collectives.Failed as failed:
+        except collectives.RanksFailed as failed:
             raise CheckpointError(
                 f"the checkpoint of step {step} could not be saved in {self.folder}: {failed}; those before are kept"
             ) from failed
@@ -98,7 +98,7 @@ class Checkpoints:
             manifests = collectives.everywhere(partial(self._readable, step, state, verify=verify))[collectives.rank()]
             reader = dcp.FileSystemReader(self.path(step))
             _with_ranks(lambda: dcp.load(state, storage_reader=reader, no_dist=collectives.world() == 1))
-        except collectives.Failed as failed:
+        except collectives.RanksFailed as failed:
             raise CheckpointError(str(failed)) from failed
         return manifests
 
@@ -127,7 +127,7 @@ class Checkpoints:
                 owned = collectives.everywhere(lambda: own)
                 content = Manifest(step=step, ranks=collectives.world(), meta=meta, own=owned, files=files)
                 collectives.on_first(partial(self._finish, temporary, final, content))
-            except collectives.Failed:
+            except collectives.RanksFailed:
                 if collectives.rank() == 0:
                     shutil.rmtree(temporary, ignore_errors=True)  # at once: it may be what fills the disk
                 raise
@@ -229,7 +229,7 @@ def _with_ranks(act: Callable[[], Any]) -> None:
             warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one process is meant
             act()
     except CheckpointException as error:  # a BaseException: `except Exception` would let it through
-        raise collectives.Failed(
+        raise collectives.RanksFailed(
             [collectives.failure(at, cause) for at, (cause, _) in error.failures.items()]
         ) from error
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface import folder
 from gridstride.train.data import tokenizer as bpe
-from gridstride.train.data.prepare import Prepared
+from gridstride.train.data.prepare import TokenisedText
 
 
-def write(decoder: Decoder, prepared: Prepared, target: Path) -> None:
+def write(decoder: Decoder, prepared: TokenisedText, target: Path) -> None:
     """Config, weights, tokenizer and chat template, the whole folder or none of it.
 
     Raises models.errors.ModelError where it cannot be written; what was there before is intact then.

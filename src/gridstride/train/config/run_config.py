@@ -23,7 +23,7 @@ _LARGEST = 2**53  # up to here a float holds every integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class ModelSection:
     family: Literal["llama", "qwen2", "qwen3", "gpt2"]
     width: int
     layers: int
@@ -36,7 +36,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Data:
+class DataSection:
     source: str
     encoding: str
     vocabulary: int
@@ -46,7 +46,7 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tune:
+class TuneSection:
     base: str
     method: Literal["lora", "full"]
     objective: Literal["sft", "dpo"]
@@ -62,7 +62,7 @@ class Tune:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Optimiser:
+class OptimiserSection:
     kind: Literal["muon", "adamw"]
     lr: float
     matrix_lr: float
@@ -75,7 +75,7 @@ class Optimiser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class ScheduleSection:
     shape: Literal["wsd", "cosine"]
     warmup: int
     decay_share: float
@@ -83,7 +83,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunSection:
     name: str
     folder: str
     seed: int
@@ -108,7 +108,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel:
+class ParallelSection:
     mode: Literal["none", "ddp", "fsdp"]
     tensor: int
     sequence: bool
@@ -116,13 +116,13 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    model: Model
-    data: Data
-    tune: Tune
-    optimiser: Optimiser
-    schedule: Schedule
-    run: Run
-    parallel: Parallel
+    model: ModelSection
+    data: DataSection
+    tune: TuneSection
+    optimiser: OptimiserSection
+    schedule: ScheduleSection
+    run: RunSection
+    parallel: ParallelSection
 
 
 _SECTIONS: dict[str, type] = typing.get_type_hints(Config)

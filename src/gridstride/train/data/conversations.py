@@ -25,7 +25,7 @@ Messages = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TrainingExample:
     """Tokens [N] of a text, and which of them the model has to say."""
 
     tokens: NDArray[np.int32]
@@ -33,18 +33,18 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PreferencePair:
     """Two answers to one prompt."""
 
-    chosen: Example
-    rejected: Example
+    chosen: TrainingExample
+    rejected: TrainingExample
 
     @property
     def length(self) -> int:
         return max(len(self.chosen.tokens), len(self.rejected.tokens))
 
 
-T = TypeVar("T", Example, Pair)
+T = TypeVar("T", TrainingExample, PreferencePair)
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Template:
         end = None if own is None else tokenizer.id(own)
         self._end = end if end is not None else min(tokenizer.eos, default=None)
 
-    def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[Example]:
+    def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[TrainingExample]:
         """One, or where the template forgets what it has said one for each answer; `last`: only the last answer."""
         texts = rendered(self._tokenizer, self._template, messages, tools=tools, last=last)
         return [self._example(text.text, text.spans, ends=messages[-1]["role"] == "assistant") for text in texts]
@@ -89,7 +89,7 @@ class Template:
 
         return self._tokenizer.encode(render(self._tokenizer, messages, chat_template=self._template), special=False)
 
-    def _example(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> Example:
+    def _example(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> TrainingExample:
         ids, offsets = self._tokenizer.encode_with_places(text)
         starts = np.array([start for start, _ in offsets])
         answer = np.zeros(len(ids), dtype=bool)
@@ -98,10 +98,10 @@ class Template:
         behind = ids[int(np.searchsorted(starts, spans[-1][0])) :]
         if ends and self._end is not None and self._tokenizer.eos.isdisjoint(behind):  # else no answer would ever end
             ids, answer = [*ids, self._end], np.append(answer, True)
-        return Example(np.array(ids, dtype=np.int32), answer)
+        return TrainingExample(np.array(ids, dtype=np.int32), answer)
 
 
-def conversations(source: str, template: Template, *, length: int, share: float) -> Rows[Example]:
+def conversations(source: str, template: Template, *, length: int, share: float) -> Rows[TrainingExample]:
     """Of a .jsonl file, or a folder of them: rows of at most `length` tokens, a `share` of them held out.
 
     TrainError, with file and line, for what is no conversation or has nothing to learn from.
@@ -110,7 +110,7 @@ def conversations(source: str, template: Template, *, length: int, share: float)
     return _collected(source, read, what=_SFT, length=length, share=share, size=lambda example: len(example.tokens))
 
 
-def preferences(source: str, template: Template, *, length: int, share: float) -> Rows[Pair]:
+def preferences(source: str, template: Template, *, length: int, share: float) -> Rows[PreferencePair]:
     """The same of pairs of answers."""
     read = partial(_preference, template)
     return _collected(source, read, what=_DPO, length=length, share=share, size=lambda pair: pair.length)
@@ -168,16 +168,16 @@ def _files(source: str) -> Iterator[Path]:
     yield from paths
 
 
-def _digest(examples: Sequence[Example | Pair]) -> bytes:
+def _digest(examples: Sequence[TrainingExample | PreferencePair]) -> bytes:
     hash_ = blake2b(digest_size=16)
     for item in examples:
-        for example in (item,) if isinstance(item, Example) else (item.chosen, item.rejected):
+        for example in (item,) if isinstance(item, TrainingExample) else (item.chosen, item.rejected):
             hash_.update(len(example.tokens).to_bytes(8, "little"))
             hash_.update(example.tokens.tobytes() + example.answer.tobytes())
     return hash_.digest()
 
 
-def _conversation(template: Template, entry: dict[str, Any]) -> _Row[Example]:
+def _conversation(template: Template, entry: dict[str, Any]) -> _Row[TrainingExample]:
     if "messages" not in entry:
         hint = "; preferences are for --set tune.objective=dpo" if "chosen" in entry else ""
         raise ValueError(f'no "messages" (it has {jsonl.fields(entry)}){hint}')
@@ -192,7 +192,7 @@ def _conversation(template: Template, entry: dict[str, Any]) -> _Row[Example]:
     return _Row(_told(partial(template.examples, messages, tools)), messages[:last])
 
 
-def _preference(template: Template, entry: dict[str, Any]) -> _Row[Pair]:
+def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePair]:
     for name in ("prompt", "chosen", "rejected"):
         if name not in entry:
             hint = "; conversations are for --set tune.objective=sft" if "messages" in entry else ""
@@ -205,7 +205,7 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[Pair]:
     if answers[0] == answers[1]:
         raise ValueError('"chosen" and "rejected" are the same')
     chosen, rejected = (_told(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers)
-    return _Row([Pair(chosen[-1], rejected[-1])], prompt)
+    return _Row([PreferencePair(chosen[-1], rejected[-1])], prompt)
 
 
 def _turns(value: Any, name: str, role: str) -> Messages:
@@ -234,7 +234,7 @@ def _messages(value: Any, where: str) -> Messages:
     return value
 
 
-def _told(make: Callable[[], list[Example]]) -> list[Example]:
+def _told(make: Callable[[], list[TrainingExample]]) -> list[TrainingExample]:
     try:
         examples = make()
     except ModelError as error:

@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gridstride.train.data.conversations import Example, Pair
+from gridstride.train.data.conversations import PreferencePair, TrainingExample
 
 IGNORED = -100  # a target that has no loss, as PyTorch's cross entropy has it
 _STEP = 64  # pairs are padded to multiples: matrix products are slow at odd sizes
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PackedRow:
     """[T] each: the next token where it is an answer's, the place in its example, and which example (-1: none)."""
 
     tokens: NDArray[np.int64]
@@ -32,10 +32,10 @@ class Row:
         return int((self.targets != IGNORED).sum())
 
 
-def packed(examples: Sequence[Example], length: int) -> list[Row]:
+def packed(examples: Sequence[TrainingExample], length: int) -> list[PackedRow]:
     """Rows of `length` tokens: each example into the fullest row that has room for it, the longest first."""
     order = sorted(range(len(examples)), key=lambda i: -len(examples[i].tokens))
-    rows: list[list[Example]] = []
+    rows: list[list[TrainingExample]] = []
     room: list[tuple[int, int]] = []  # of each row that has some, with the row's number; the least first
     for i in order:
         size = len(examples[i].tokens)
@@ -49,8 +49,8 @@ def packed(examples: Sequence[Example], length: int) -> list[Row]:
     return [_row(row, length) for row in rows]
 
 
-def _row(examples: Sequence[Example], length: int) -> Row:
-    row = Row(*(np.full(length, fill, np.int64) for fill in (0, IGNORED, 0, -1)))
+def _row(examples: Sequence[TrainingExample], length: int) -> PackedRow:
+    row = PackedRow(*(np.full(length, fill, np.int64) for fill in (0, IGNORED, 0, -1)))
     start = 0
     for number, example in enumerate(examples):
         end = start + len(example.tokens)
@@ -62,12 +62,12 @@ def _row(examples: Sequence[Example], length: int) -> Row:
     return row
 
 
-def _targets(example: Example) -> NDArray[np.int64]:
+def _targets(example: TrainingExample) -> NDArray[np.int64]:
     """What follows each token but the last, where that is an answer's."""
     return np.where(example.answer[1:], example.tokens[1:], IGNORED).astype(np.int64)
 
 
-def stacked(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def stacked(rows: Sequence[PackedRow]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Tokens, targets, positions and segments, each [rows, T]."""
     tokens, targets, positions, segments = (
         torch.from_numpy(np.stack([getattr(row, name) for row in rows]))
@@ -76,7 +76,7 @@ def stacked(rows: Sequence[Row]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return tokens, targets, positions, segments
 
 
-def paired(pairs: Sequence[Pair], most: int) -> tuple[Tensor, Tensor]:
+def paired(pairs: Sequence[PreferencePair], most: int) -> tuple[Tensor, Tensor]:
     """Tokens and targets [pairs, 2, T <= most], the chosen answer first.
 
     They are filled up behind their ends, where nobody looks.

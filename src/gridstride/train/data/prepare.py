@@ -26,7 +26,7 @@ _SAMPLE = 32 << 20  # characters that the tokenizer is trained on: more changes 
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class TokenisedText:
     """Tokenised text on disk."""
 
     folder: Path
@@ -70,7 +70,7 @@ class _Survey:
 
 def prepare(
     source: str, *, vocabulary: int, validation_share: float, limit_mb: float = 0, encoding: str = ""
-) -> Prepared:
+) -> TokenisedText:
     """Tokens of a source (see corpus, `encoding` too), from the cache where the same text was tokenised before.
 
     A document is held out by the hash of its text: copies of it are dropped, so none is on both sides. Raises
@@ -86,7 +86,7 @@ def prepare(
         record = json.loads((folder / "prepared.json").read_text())
     except (OSError, json.JSONDecodeError) as error:
         raise TrainError(f"data: the cached tokens in {folder} cannot be read ({error}); delete that folder") from error
-    return Prepared(folder=folder, fingerprint=fingerprint, left_out=survey.reading.left_out(), **record)
+    return TokenisedText(folder=folder, fingerprint=fingerprint, left_out=survey.reading.left_out(), **record)
 
 
 def _survey(source: str, *, validation_share: float, limit_mb: float, encoding: str) -> _Survey:
@@ -208,6 +208,6 @@ def _dtype(vocabulary: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if vocabulary <= 1 << 16 else np.uint32
 
 
-def described(prepared: Prepared) -> dict[str, Any]:
+def described(prepared: TokenisedText) -> dict[str, Any]:
     """The figures, for a record."""
     return {name: value for name, value in asdict(prepared).items() if name != "folder"}

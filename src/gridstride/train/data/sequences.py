@@ -19,7 +19,7 @@ Tokens = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampler:
+class WindowSampler:
     """Batches of `batch` windows of `sequence` tokens, split evenly over `world` ranks."""
 
     tokens: Tokens

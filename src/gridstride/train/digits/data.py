@@ -16,7 +16,7 @@ _BRIGHTEST = 16.0  # of scikit-learn's pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LabelledImages:
     """Images [N, 8, 8] in 0 … 1 and what they show [N]."""
 
     images: Tensor
@@ -25,17 +25,17 @@ class Part:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to(self, device: torch.device) -> Part:
-        return Part(self.images.to(device), self.labels.to(device))
+    def to(self, device: torch.device) -> LabelledImages:
+        return LabelledImages(self.images.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
     """`validation` shows how training goes, settings are chosen by it; `test` is looked at once, at the end."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: LabelledImages
+    validation: LabelledImages
+    test: LabelledImages
 
 
 def load(*, seed: int) -> Digits:
@@ -50,8 +50,8 @@ def load(*, seed: int) -> Digits:
     return Digits(*(_part(images, labels, chosen) for chosen in np.split(order, [first, second])))
 
 
-def _part(images: Any, labels: Any, chosen: Any) -> Part:
-    return Part(torch.tensor(images[chosen], dtype=torch.float32), torch.tensor(labels[chosen]))
+def _part(images: Any, labels: Any, chosen: Any) -> LabelledImages:
+    return LabelledImages(torch.tensor(images[chosen], dtype=torch.float32), torch.tensor(labels[chosen]))
 
 
 def shifted(images_NHW: Tensor, generator: torch.Generator) -> Tensor:

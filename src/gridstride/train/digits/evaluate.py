@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from gridstride.train.digits.data import CLASSES, Part
+from gridstride.train.digits.data import CLASSES, LabelledImages
 
 
-def confusion(predicted: torch.Tensor, part: Part) -> list[list[int]]:
+def confusion(predicted: torch.Tensor, part: LabelledImages) -> list[list[int]]:
     """Counts: row what an image shows, column what it was taken for."""
     pairs = part.labels * CLASSES + predicted
     counts = torch.bincount(pairs, minlength=CLASSES * CLASSES).reshape(CLASSES, CLASSES)
@@ -18,7 +18,7 @@ def confusion(predicted: torch.Tensor, part: Part) -> list[list[int]]:
     return rows
 
 
-def draw(counts: list[list[int]], predicted: torch.Tensor, part: Part, file: Path) -> bool:
+def draw(counts: list[list[int]], predicted: torch.Tensor, part: LabelledImages, file: Path) -> bool:
     """The confusion matrix, and the images that were taken for another; false where matplotlib is missing."""
     try:
         from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from gridstride.train.digits.data import Digits, Part, shifted
+from gridstride.train.digits.data import Digits, LabelledImages, shifted
 from gridstride.train.digits.model import Classifier
 from gridstride.train.optim.precision import Precision
 
@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class FitSettings:
     seed: int = 0
     epochs: int = 40
     batch: int = 64
@@ -33,7 +33,7 @@ class Epoch:
     validation_accuracy: float
 
 
-def fit(digits: Digits, settings: Settings, precision: Precision, *, say: Say) -> tuple[Classifier, list[Epoch]]:
+def fit(digits: Digits, settings: FitSettings, precision: Precision, *, say: Say) -> tuple[Classifier, list[Epoch]]:
     """The classifier after its last epoch, and what each epoch gave.
 
     The last one is taken, not the best by validation: once the rate has come down to nothing, what still differs
@@ -60,8 +60,8 @@ def _epoch(
     model: Classifier,
     optimiser: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler,
-    part: Part,
-    settings: Settings,
+    part: LabelledImages,
+    settings: FitSettings,
     generator: torch.Generator,
     precision: Precision,
 ) -> float:
@@ -81,12 +81,12 @@ def _epoch(
 
 
 @torch.no_grad()
-def predict(model: Classifier, part: Part, precision: Precision) -> torch.Tensor:
+def predict(model: Classifier, part: LabelledImages, precision: Precision) -> torch.Tensor:
     """The digit that each image [N] is taken for."""
     model.eval()
     with precision.autocast():
         return model(part.images).argmax(-1)
 
 
-def accuracy(predicted: torch.Tensor, part: Part) -> float:
+def accuracy(predicted: torch.Tensor, part: LabelledImages) -> float:
     return float((predicted == part.labels).double().mean())

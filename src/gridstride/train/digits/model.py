@@ -9,7 +9,7 @@ from gridstride.models import ops
 from gridstride.train.digits.data import CLASSES, SIDE
 
 
-class Block(nn.Module):
+class ResidualMLP(nn.Module):
     """x + down(gelu(up(norm(x)))): what a decoder's layer is besides its attention."""
 
     def __init__(self, width: int) -> None:
@@ -37,7 +37,7 @@ class Classifier(nn.Module):
         self.corners = nn.Conv2d(channels, 2 * channels, 3, padding=1, stride=2)
         self.dropout = nn.Dropout(0.3)
         self.read = nn.Linear(2 * channels * (SIDE // 2) ** 2, width)
-        self.block = Block(width)
+        self.block = ResidualMLP(width)
         self.decide = nn.Linear(width, CLASSES)
 
     def forward(self, images_NHW: Tensor) -> Tensor:

@@ -15,14 +15,14 @@ from safetensors.torch import save_file
 
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.digits import data, evaluate
-from gridstride.train.digits.fit import Say, Settings, accuracy, fit, predict
+from gridstride.train.digits.fit import FitSettings, Say, accuracy, fit, predict
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.optim.precision import choose
 from gridstride.train.trainer import device_of
 
 
 def train(
-    folder: Path, settings: Settings, *, device: str = "auto", precision: str = "auto", say: Say
+    folder: Path, settings: FitSettings, *, device: str = "auto", precision: str = "auto", say: Say
 ) -> dict[str, Any]:
     """Train, evaluate, and leave model.safetensors, result.json and confusion.png in the folder; gives the record."""
     try:

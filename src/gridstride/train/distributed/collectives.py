@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RankFailure:
     """What went wrong on a rank, in words that can be sent to the others."""
 
     rank: int
@@ -28,10 +28,10 @@ class Failure:
     refused: bool = False  # a TrainError: what was asked for cannot be
 
 
-class Failed(Exception):
+class RanksFailed(Exception):
     """At least one rank failed; every rank raises the same."""
 
-    def __init__(self, failures: list[Failure]) -> None:
+    def __init__(self, failures: list[RankFailure]) -> None:
         super().__init__(failures)
         self.failures = failures
 
@@ -53,9 +53,9 @@ def world() -> int:
 def everywhere(act: Callable[[], T]) -> list[T]:
     """Run `act` on every rank and give all results, by rank; raises Failed on all ranks where one of them failed."""
     outcomes = _gathered(_attempt(act))
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, RankFailure)]
     if failures:
-        raise Failed(failures)
+        raise RanksFailed(failures)
     return outcomes
 
 
@@ -64,8 +64,8 @@ def on_first(act: Callable[[], T]) -> T:
     outcome = [_attempt(act) if rank() == 0 else None]
     if world() > 1:
         dist.broadcast_object_list(outcome, src=0)
-    if isinstance(outcome[0], Failure):
-        raise Failed([outcome[0]])
+    if isinstance(outcome[0], RankFailure):
+        raise RanksFailed([outcome[0]])
     return outcome[0]  # type: ignore[return-value]
 
 
@@ -75,7 +75,7 @@ def decided(act: Callable[[], T]) -> T:
         return act()
     try:
         return on_first(act)
-    except Failed as failed:
+    except RanksFailed as failed:
         first = failed.failures[0]
         if first.kind == TrainFailed.__name__:
             raise TrainFailed(first.message) from failed
@@ -93,10 +93,10 @@ def highest(number: int) -> int:
     return int(numbers)
 
 
-def failure(at: int, error: BaseException) -> Failure:
+def failure(at: int, error: BaseException) -> RankFailure:
     """A rank's error as it is told to the others."""
     message = words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-    return Failure(at, type(error).__name__, message, isinstance(error, TrainError))
+    return RankFailure(at, type(error).__name__, message, isinstance(error, TrainError))
 
 
 def words(error: OSError) -> str:
@@ -107,7 +107,7 @@ def words(error: OSError) -> str:
     return f"{reason}: {error.filename}" if error.filename else reason
 
 
-def _attempt(act: Callable[[], T]) -> T | Failure:
+def _attempt(act: Callable[[], T]) -> T | RankFailure:
     try:
         return act()
     except Exception as error:

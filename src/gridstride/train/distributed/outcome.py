@@ -27,7 +27,7 @@ _LOST = ("gloo/transport", "connection closed by peer", "connection reset", "ncc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RankOutcome:
     """`refused`: what was asked for cannot be, on every rank alike; `lost`: the others went away first."""
 
     rank: int
@@ -57,21 +57,21 @@ def told(*, failures: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        outcome = Outcome(rank=rank, kind=_kind(error), message=_words(error, failures), at=time.time())
+        outcome = RankOutcome(rank=rank, kind=_kind(error), message=_words(error, failures), at=time.time())
         _tell(outcome)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(_CODES[outcome.kind])  # waiting for the others' connections, as an exit does, could take for ever
-    _tell(Outcome(rank=rank, kind="done", at=time.time()))
+    _tell(RankOutcome(rank=rank, kind="done", at=time.time()))
 
 
-def read(folder: Path) -> list[Outcome]:
+def read(folder: Path) -> list[RankOutcome]:
     """What ranks told, the first first."""
-    outcomes = [Outcome(**json.loads(file.read_text())) for file in folder.glob("rank-*.json")]
+    outcomes = [RankOutcome(**json.loads(file.read_text())) for file in folder.glob("rank-*.json")]
     return sorted(outcomes, key=lambda outcome: outcome.at)
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: RankOutcome) -> None:
     folder = os.environ.get(FOLDER)
     if folder:
         _write(Path(folder) / f"rank-{outcome.rank}.json", asdict(outcome))
@@ -79,7 +79,7 @@ def _tell(outcome: Outcome) -> None:
         _tell_torchrun(outcome)
 
 
-def _tell_torchrun(outcome: Outcome) -> None:
+def _tell_torchrun(outcome: RankOutcome) -> None:
     """Say it here, and where torchrun looks for what it prints at the end."""
     if outcome.kind == "failed" or (outcome.kind == "refused" and outcome.rank == 0):
         print(f"error: {outcome.message}", file=sys.stderr, flush=True)

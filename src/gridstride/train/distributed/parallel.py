@@ -27,7 +27,7 @@ from gridstride.train.distributed import collectives, tensor_parallel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel:
+class ParallelDecoder:
     """A decoder as it is spread, and this process's place.
 
     `model` takes this rank's rows (inputs, targets) and gives their mean loss. After its backward each parameter has
@@ -107,7 +107,7 @@ def prepare(
     device: torch.device,
     bf16: bool = False,
     each_layer: Callable[[nn.Module], Any] = lambda layer: None,
-) -> Parallel:
+) -> ParallelDecoder:
     """Spread an objective, a module with a `decoder` whose call is (inputs, targets) -> mean loss, over all ranks.
 
     Weights are rank 0's: where they are sharded or split, the other ranks' decoder may be on the meta device (see
@@ -134,7 +134,9 @@ def prepare(
     objective.to(device)
     if mesh is not None and arrangement.mode == "ddp":
         objective = _replicated(objective, mesh["data"], device)
-    return Parallel(arrangement=arrangement, model=objective, decoder=decoder, mesh=mesh, rank=collectives.rank())
+    return ParallelDecoder(
+        arrangement=arrangement, model=objective, decoder=decoder, mesh=mesh, rank=collectives.rank()
+    )
 
 
 def deferred(arrangement: Arrangement) -> torch.device:

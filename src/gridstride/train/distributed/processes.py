@@ -99,7 +99,7 @@ def _config(count: int) -> LaunchConfig:
     )
 
 
-def _raise_first(outcomes: list[outcome.Outcome]) -> None:
+def _raise_first(outcomes: list[outcome.RankOutcome]) -> None:
     for failure in outcomes:
         if failure.kind == "refused":
             raise TrainError(failure.message)

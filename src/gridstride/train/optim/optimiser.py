@@ -43,7 +43,7 @@ class Optimisers:
         return (group for part in self.parts for group in part.param_groups)
 
 
-def build(model: nn.Module, config: settings.Optimiser, precision: Precision) -> Optimisers:
+def build(model: nn.Module, config: settings.OptimiserSection, precision: Precision) -> Optimisers:
     """Weight decay for matrices only: norms and biases are scales and shifts, and tables see most rows rarely.
 
     PyTorch's Muon multiplies in bf16, so it is for devices where that is fast. It takes single matrices: those of
@@ -75,7 +75,7 @@ def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor],
     return matrices, stacks, tables, others
 
 
-def _adamw(groups: list[dict[str, Any]], config: settings.Optimiser) -> torch.optim.Optimizer:
+def _adamw(groups: list[dict[str, Any]], config: settings.OptimiserSection) -> torch.optim.Optimizer:
     groups = [group for group in groups if group["params"]]
     betas = (config.beta1, config.beta2)
     # fused: one pass over memory for all of it, on CPUs and GPUs alike

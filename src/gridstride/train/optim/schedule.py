@@ -14,21 +14,23 @@ from gridstride.train.config import run_config as settings
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SchedulePlan:
     """Steps of the whole run, and the first one whose rate decays."""
 
     decay_from: int
     steps: int
 
 
-def planned(schedule: settings.Schedule, steps: int) -> Plan:
+def planned(schedule: settings.ScheduleSection, steps: int) -> SchedulePlan:
     """The plan of a run of known length."""
     if schedule.shape == "cosine":
-        return Plan(min(schedule.warmup, steps), steps)
-    return Plan(max(round(steps * (1 - schedule.decay_share)), min(schedule.warmup, steps)), steps)
+        return SchedulePlan(min(schedule.warmup, steps), steps)
+    return SchedulePlan(max(round(steps * (1 - schedule.decay_share)), min(schedule.warmup, steps)), steps)
 
 
-def plan_by_time(schedule: settings.Schedule, *, step: int, seconds: float, budget: float, speed: float) -> Plan | None:
+def plan_by_time(
+    schedule: settings.ScheduleSection, *, step: int, seconds: float, budget: float, speed: float
+) -> SchedulePlan | None:
     """The plan of a run of `budget` seconds after `step` steps, at `speed` steps per second from now on.
 
     None while the rate should stay at its peak.
@@ -36,10 +38,10 @@ def plan_by_time(schedule: settings.Schedule, *, step: int, seconds: float, budg
     if step < 1 or seconds < budget * (1 - schedule.decay_share):
         return None
     left = max(budget - seconds, 0.0)
-    return Plan(step, step + max(round(left * speed), 1))
+    return SchedulePlan(step, step + max(round(left * speed), 1))
 
 
-def factor(schedule: settings.Schedule, step: int, plan: Plan | None) -> float:
+def factor(schedule: settings.ScheduleSection, step: int, plan: SchedulePlan | None) -> float:
     """Share of the peak rate in a step counted from 0; without a plan the decay has not begun."""
     warm = min((step + 1) / schedule.warmup, 1.0)
     if plan is None or step < plan.decay_from:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.train.data import tokenizer as bpe
-from gridstride.train.data.prepare import Prepared
+from gridstride.train.data.prepare import TokenisedText
 from gridstride.train.evaluate import bits_per_byte
 
 Symbols = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ class Baselines:
     token_trigram_nats: float
 
 
-def measure(prepared: Prepared, *, stopped: Callable[[], bool] = lambda: False) -> Baselines | None:
+def measure(prepared: TokenisedText, *, stopped: Callable[[], bool] = lambda: False) -> Baselines | None:
     """Counts on the training text, losses on the held-out text; None where it was `stopped`, which is asked in between.
 
     Of 50 million symbols each part takes some seconds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from gridstride.train.report.progress import Progress
+from gridstride.train.report.progress import TrainingProgress
 
 _SETTLED = 5  # steps of a process after which its speed counts: the first ones compile and fill caches
 
@@ -17,7 +17,7 @@ def now() -> tuple[float, float]:
 class Clock:
     """Adds this process's time to a run's."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: TrainingProgress) -> None:
         self._progress = progress
         self._last = now()
         self._first_step = progress.step

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from gridstride.train.optim.schedule import Plan
+from gridstride.train.optim.schedule import SchedulePlan
 
 NEVER = 1e30  # a loss worse than any; JSON has no infinity
 
 
 @dataclass(slots=True)
-class Progress:
+class TrainingProgress:
     """`step` is the number of finished steps, and with the seed the place in the data."""
 
     step: int = 0
@@ -29,13 +29,13 @@ class Progress:
     steps: int | None = None
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> SchedulePlan | None:
         if self.steps is None or self.decay_from is None:
             return None
-        return Plan(self.decay_from, self.steps)
+        return SchedulePlan(self.decay_from, self.steps)
 
     @plan.setter
-    def plan(self, plan: Plan) -> None:
+    def plan(self, plan: SchedulePlan) -> None:
         self.decay_from, self.steps = plan.decay_from, plan.steps
 
     @property
@@ -46,7 +46,7 @@ class Progress:
         return asdict(self)
 
     @classmethod
-    def restored(cls, saved: dict[str, Any]) -> Progress:
+    def restored(cls, saved: dict[str, Any]) -> TrainingProgress:
         return cls(**{field.name: saved[field.name] for field in fields(cls)})
 
 

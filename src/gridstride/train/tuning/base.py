@@ -35,7 +35,7 @@ class Base:
     """TrainError for a folder that cannot be gone on from."""
 
     folder: Path
-    tune: settings.Tune
+    tune: settings.TuneSection
 
     @cached_property
     def shape(self) -> DecoderConfig:

@@ -18,13 +18,20 @@ from gridstride.models.huggingface import adapter
 from gridstride.models.huggingface import folder as models
 from gridstride.train.checkpoint.folder import RunFolder
 from gridstride.train.config import run_config as settings
-from gridstride.train.data.conversations import Example, Pair, Rows, Template, conversations, preferences
+from gridstride.train.data.conversations import (
+    PreferencePair,
+    Rows,
+    Template,
+    TrainingExample,
+    conversations,
+    preferences,
+)
 from gridstride.train.data.packing import packed, paired, stacked
 from gridstride.train.data.sequences import row_numbers
 from gridstride.train.errors import TrainError
 from gridstride.train.report.curve import draw
 from gridstride.train.report.sample import answer
-from gridstride.train.task import Batch
+from gridstride.train.task import RankBatch
 from gridstride.train.trainer import share_of_rows
 from gridstride.train.tuning.base import Base
 from gridstride.train.tuning.objectives import AnswerLoss, PreferenceLoss
@@ -143,9 +150,9 @@ class Tuning:
 class Answers(Tuning):
     """Supervised fine-tuning on packed conversations."""
 
-    rows: Rows[Example]
+    rows: Rows[TrainingExample]
 
-    def __init__(self, config: settings.Config, base: Base, rows: Rows[Example], length: int) -> None:
+    def __init__(self, config: settings.Config, base: Base, rows: Rows[TrainingExample], length: int) -> None:
         super().__init__(config, base, rows, length)
         if config.tune.router_loss and self.shape.experts is None:
             raise TrainError(f"tune.router_loss = {config.tune.router_loss:g}: {base.folder} has no experts")
@@ -166,19 +173,19 @@ class Answers(Tuning):
     def objective(self) -> nn.Module:
         return AnswerLoss(self.load(), router_loss=self.config.tune.router_loss)
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> RankBatch:
         mine = self.numbers(step, rank=self._rank, world=self._world)
         total = sum(self.learned[number] for number in self.numbers(step)) / self._world
-        return Batch(stacked([self.train[n] for n in mine]), tuple(self.learned[n] for n in mine), total)
+        return RankBatch(stacked([self.train[n] for n in mine]), tuple(self.learned[n] for n in mine), total)
 
-    def validation(self, *, most: int | None) -> list[Batch]:
+    def validation(self, *, most: int | None) -> list[RankBatch]:
         run, batches = self.config.run, []
         size = run.micro_batch or run.batch
         chosen = [self.held_out[i] for i in spread(len(self.held_out), most)]
         for first in range(0, len(chosen), size):
             rows = chosen[first : first + size]
             weights = tuple(row.learned for row in rows)
-            batches.append(Batch(stacked(rows), weights, sum(weights)))
+            batches.append(RankBatch(stacked(rows), weights, sum(weights)))
         return batches
 
     def figures(self, loss: float) -> dict[str, float]:
@@ -188,9 +195,9 @@ class Answers(Tuning):
 class Preferences(Tuning):
     """Direct preference optimisation on pairs of answers."""
 
-    rows: Rows[Pair]
+    rows: Rows[PreferencePair]
 
-    def __init__(self, config: settings.Config, base: Base, rows: Rows[Pair], length: int) -> None:
+    def __init__(self, config: settings.Config, base: Base, rows: Rows[PreferencePair], length: int) -> None:
         super().__init__(config, base, rows, length)
         self.count = len(rows.train)
         self.tokens_per_step = config.run.batch * 2.0 * float(np.mean([pair.length for pair in rows.train]))
@@ -204,11 +211,11 @@ class Preferences(Tuning):
         base = copy.deepcopy(decoder).requires_grad_(False) if self.lora is None else None
         return PreferenceLoss(decoder, beta=self.config.tune.beta, base=base)
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> RankBatch:
         mine = self.numbers(step, rank=self._rank, world=self._world)
         return self._batch([self.rows.train[n] for n in mine])
 
-    def validation(self, *, most: int | None) -> list[Batch]:
+    def validation(self, *, most: int | None) -> list[RankBatch]:
         run = self.config.run
         size = run.micro_batch or run.batch
         chosen = [self.rows.validation[i] for i in spread(len(self.rows.validation), most)]
@@ -225,8 +232,8 @@ class Preferences(Tuning):
         margins = torch.cat([objective.margins(*tensors) for tensors in batches])
         return {"preferred": float((margins > 0).double().mean()), "margin": float(margins.double().mean())}
 
-    def _batch(self, pairs: list[Pair]) -> Batch:
-        return Batch(paired(pairs, self.length), (1,) * len(pairs), len(pairs))
+    def _batch(self, pairs: list[PreferencePair]) -> RankBatch:
+        return RankBatch(paired(pairs, self.length), (1,) * len(pairs), len(pairs))
 
 
 def spread(count: int, most: int | None) -> list[int]:

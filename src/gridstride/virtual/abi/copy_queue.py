@@ -11,12 +11,13 @@ COPIES = Layout("copies", "count:i32 unfinished:i32 committed:i32[32] bulk_commi
 COPY = Layout(
     "copy",
     """kind:i32 site:i32 mask:i32 size:i32 group:i32[32] bytes:i32[32] target:i64[32] source:i64[32] barrier:i64[32]
-    tensor:i32 reduce:i32 corner:i64[5] known:i32[16]""",
+    tensor:i32 reduce:i32 corner:i64[5] known:i32[16] row:i32[32] met:i32""",
 )
 """One instruction's copies: those of the lanes in `mask` are still to come. `bytes` are the source's, zeros fill up
 `size`. Where `tensor` is BOX the copy is a box with the given corner, and its global side is the tensor's map; where it
 is IMMEDIATE `source` holds the value that is stored. `reduce` says how a bulk copy combines with what is there, 0 for
-not at all; `known` what the block knew of its cluster when it started it."""
+not at all; `known` what the block knew of its cluster when it started it, `row` what the warp knew of others then, and
+`met` the epoch up to which its lanes had all done their reads."""
 
 ADDRESS, BOX, IMMEDIATE = range(3)
 """Values of a copy's `tensor`."""

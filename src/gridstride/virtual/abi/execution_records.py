@@ -14,7 +14,7 @@ WARP = Layout(
     errors:errors* split:split* unset:i64 unset_low:i64 unset_span:i64 local_unset:i64 polled:i64 polled_site:i32
      lane_epoch:i32
      wgmma_inside:i32 wgmma_begun:i32 wgmma_made:i32 wgmma_closed:i32 wgmma_marks:i32[8] tries:i32
-     fenced_epoch:i32 fenced_since:i32""",
+     fenced_epoch:i32 fenced_since:i32 lanes_gave:i32""",
 )
 """One warp: a fiber and what its code reads. `tid` is lane 0's; `tids` points at per-lane x, y, z vectors.
 
@@ -27,6 +27,7 @@ runtime (ERRORS), set by kernels that launch others; `split` is what a group of 
 local memory (a byte for each byte), 0 where reads are not checked. `polled` is where it last looked for what it waits
 for; `lane_epoch` counts what brings its lanes together, 0 in a group of lanes, which are not watched. `fenced_epoch` is
 the epoch of its first fence since its lanes met, `fenced_since` its stamp then: what it did since has other stamps.
+`lanes_gave` is 1 where one of its lanes has done an atomic since they met, without reading what it gives.
 
 Of wgmma: whether a batch is open (`wgmma_inside`), how many batches it has `begun` and products it has `made`, how many
 groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`).

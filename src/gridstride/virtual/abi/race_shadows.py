@@ -33,16 +33,21 @@ one."""
 PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 """i32 per unit of shared memory: clock and who (site << 16 | warp << 8 | lane), last write and two last reads."""
 
+ATOMIC, VOLATILE = 1 << 13, 1 << 14
+"""Bits of who made an access to shared memory, beside site, warp and lane."""
+
 LANE_SHADOW = Layout(
     "lanes",
-    "epoch:i32[32] met:i32[32] gathered:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32]",
+    "epoch:i32[32] met:i32[32] gathered:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32] "
+    "given:i32[1024]",
 )
 """Head of a block's shadow for races within a warp; two entries for each unit follow (see
 runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, the last one at
 whose end they at least were at one instruction, and for each lane 32 numbers: up to which epoch it knows what each did.
 The others are for those that wait at an mbarrier (runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which
 epoch others may know what lane l of warp w did, `before[w * 32 + v]` the epoch of warp v up to which all lanes of warp
-w know, `knowing` which ones know more."""
+w know, `knowing` which ones know more. `given[w * 32 + l]` is up to which epoch lanes of warp w know from atomics what
+lane l of it did (runtime/sanitize/lane_atomics)."""
 
 SHADOW = Layout(
     "shadow",
@@ -51,13 +56,14 @@ SHADOW = Layout(
 )
 """The shadow of global memory: `start` is the address of the first of its `units` units of 1 << `shift` bytes. `clock`
 gives stamps, which never come twice; those of this launch are `base` and later. An entry of a plane is stamp << 32 |
-site << 14 | epoch << 8 | several << 7 | strength << 5 | lane of an access, 0 for none: last write, last read, last read
-of an earlier block. `epoch` is the warp's between two moments that bring its lanes together (global_lane_races.py), 0
-where its lanes are not held against one another; `several` is 1 where other lanes read the unit in the same epoch.
+site << 15 | epoch << 9 | atomic << 8 | several << 7 | strength << 5 | lane of an access, 0 for none: last write, last
+read, last read of an earlier block. `epoch` is the warp's between two moments that bring its lanes together
+(global_lane_races.py), 0 where its lanes are not held against one another; `several` is 1 where other lanes read the
+unit in the same epoch, or did the same atomic; `atomic` is 1 of an atomic.
 """
 
 SHADOW_PLANES = ("written", "read", "read_before")
-SITE_BIT, EPOCH_BIT, SEVERAL_BIT, STRENGTH_BIT = 14, 8, 7, 5
+SITE_BIT, EPOCH_BIT, ATOMIC_BIT, SEVERAL_BIT, STRENGTH_BIT = 15, 9, 8, 7, 5
 MOST_EPOCHS = (1 << SITE_BIT - EPOCH_BIT) - 1
 GENERIC_WRITE = 1 << SEVERAL_BIT
 """Of a write whose `epoch` is 0 this bit is clear where an asynchronous copy wrote: others need a proxy fence before
@@ -76,6 +82,9 @@ Loads are never CHECKED."""
 
 LANED = 1 << 2
 """Beside the strength of an access: it is held against those of other lanes of its warp."""
+
+OF_ATOMIC = 1 << 3
+"""Beside that: it is an atomic, which among lanes races with plain accesses alone."""
 
 UNWATCHED = 0xFF
 """Instead of how strong an access is: races are looked for elsewhere."""

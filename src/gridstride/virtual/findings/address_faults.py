@@ -12,10 +12,10 @@ from gridstride.virtual.machine.memory.arena import Near
 from gridstride.virtual.machine.variant import KernelSite
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.interfaces import VirtualDevice
 
 
-def address_message(kind: str, record: Any, site: KernelSite | None, device: Device) -> str:
+def address_message(kind: str, record: Any, site: KernelSite | None, device: VirtualDevice) -> str:
     """`kind` is "out_of_bounds", "misaligned", "use_after_free" or "invalid_free"; `record` the launch's."""
     match kind:
         case "out_of_bounds":
@@ -52,7 +52,7 @@ def _misaligned(record: Any, site: KernelSite | None) -> str:
     )
 
 
-def _heap_place(record: Any, device: Device) -> str:
+def _heap_place(record: Any, device: VirtualDevice) -> str:
     """Where in the heap an address is."""
     address = int(record["fault_address"])
     block = device.heap.block(address)
@@ -64,14 +64,14 @@ def _heap_place(record: Any, device: Device) -> str:
     return f"it is {distance - block.size} bytes past the end of {what} of {block.size} bytes"
 
 
-def _wrong_free(record: Any, device: Device) -> str:
+def _wrong_free(record: Any, device: VirtualDevice) -> str:
     block = device.heap.block(int(record["fault_address"]))
     if block is not None and block.freed and block.start == int(record["fault_address"]):
         return f"free of {_address(record)} for the second time (a block of {block.size} bytes)"
     return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
 
 
-def _out_of_bounds(record: Any, site: KernelSite | None, device: Device) -> str:
+def _out_of_bounds(record: Any, site: KernelSite | None, device: VirtualDevice) -> str:
     address, size, space = int(record["fault_address"]), int(record["fault_size"]), int(record["fault_space"])
     what = f"{verb(site)} of {size} bytes"
     if space == 1:

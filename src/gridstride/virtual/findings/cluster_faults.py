@@ -11,7 +11,7 @@ from gridstride.virtual.abi.address_spaces import RANK_SHIFT
 from gridstride.virtual.abi.execution_records import WAITING
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
     from gridstride.virtual.machine.session import Session
     from gridstride.virtual.machine.variant import KernelSite, Tables
 
@@ -52,7 +52,7 @@ def exited(what: str, address: int) -> str:
     )
 
 
-def warn_of_exited(kernel: Kernel, record: Any, tables: Tables) -> None:
+def warn_of_exited(kernel: LoadedKernel, record: Any, tables: Tables) -> None:
     """The fast build lets such an access through."""
     site, size = int(record["exited_site"]), int(record["exited_size"])
     kernel_site = tables.sites[site] if site < len(tables.sites) else None
@@ -73,9 +73,9 @@ def deadlock(session: Session, tables: Tables) -> str:
     ctaid = session.launch[0]["fault_ctaid"]
     size = session.demand.cluster
     for worker, blocks in enumerate(session.blocks):
-        mine = np.flatnonzero((blocks["active"] != 0) & (blocks["ctaid"] == ctaid).all(axis=1))
-        if len(mine):
-            first = int(mine[0]) // size * size
+        slots = np.flatnonzero((blocks["active"] != 0) & (blocks["ctaid"] == ctaid).all(axis=1))
+        if len(slots):
+            first = int(slots[0]) // size * size
             lines = [_block(session, tables, worker, slot) for slot in range(first, first + size)]
             return f"no warp of the cluster can go on: {'; '.join(lines)}"
     return "no warp of the cluster can go on"

@@ -11,7 +11,7 @@ from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.ptx.flow.provenance import parameter_of
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
     from gridstride.virtual.machine.variant import KernelSite
 
 
@@ -37,7 +37,7 @@ class Array:
         return _many(self.size // self.element, "element") if self.element else _many(self.size, "byte")
 
 
-def array_of(kernel: Kernel, packed: bytes, index: int) -> Array | None:
+def array_of(kernel: LoadedKernel, packed: bytes, index: int) -> Array | None:
     """A parameter as an array; None where its value is no address in an allocation."""
     parameter = kernel.parameters[index]
     value = int.from_bytes(packed[parameter.offset : parameter.offset + 8], "little")
@@ -49,7 +49,7 @@ def array_of(kernel: Kernel, packed: bytes, index: int) -> Array | None:
     return Array(name, value, near.start + near.size - value, element)
 
 
-def array_at(kernel: Kernel, packed: bytes, address: int) -> Array | None:
+def array_at(kernel: LoadedKernel, packed: bytes, address: int) -> Array | None:
     """The array that an address lies in, or next to: a parameter's, else a variable."""
     near = kernel.module.device.arena.nearest(address)
     for index in range(len(kernel.parameters)):
@@ -59,7 +59,7 @@ def array_at(kernel: Kernel, packed: bytes, address: int) -> Array | None:
     return variable_at(kernel, near.start) if near is not None else None
 
 
-def variable_at(kernel: Kernel, start: int) -> Array | None:
+def variable_at(kernel: LoadedKernel, start: int) -> Array | None:
     """The module's variable that begins at an address. Of arrays nvcc tells how they are aligned, and no type."""
     module = kernel.module
     for name in module.variable_names():
@@ -70,7 +70,7 @@ def variable_at(kernel: Kernel, start: int) -> Array | None:
     return None
 
 
-def out_of_array(kernel: Kernel, finding: KernelFinding, site: KernelSite | None, packed: bytes) -> KernelFinding:
+def out_of_array(kernel: LoadedKernel, finding: KernelFinding, site: KernelSite | None, packed: bytes) -> KernelFinding:
     """A finding about bounds in global memory, told by the parameter that the address is made from, else by the one
     whose array is nearest; as it was where there is none.
     """
@@ -89,7 +89,7 @@ def out_of_array(kernel: Kernel, finding: KernelFinding, site: KernelSite | None
 _POLLED = re.compile(r"the \d+ bytes at address (0x[0-9a-f]+) again and again")
 
 
-def polled_in_array(kernel: Kernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
+def polled_in_array(kernel: LoadedKernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about a loop that asks for global memory again and again, told by the parameter that it belongs to."""
     polled = _POLLED.search(finding.message)
     array = array_at(kernel, packed, int(polled[1], 16)) if polled else None
@@ -106,7 +106,7 @@ def _far(array: Array, ahead: int) -> str:
     return f"{_many(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
 
 
-def _made_from(kernel: Kernel, site: KernelSite | None, packed: bytes) -> Array | None:
+def _made_from(kernel: LoadedKernel, site: KernelSite | None, packed: bytes) -> Array | None:
     function = kernel.module.parsed.functions.get(site.function) if site is not None else None
     if site is None or function is None or function.name != kernel.name:
         return None
@@ -119,7 +119,7 @@ NEAR = 4096
 """Bytes from an allocation within which an address with no known origin is taken to be meant for it."""
 
 
-def _beside(kernel: Kernel, packed: bytes, address: int) -> Array | None:
+def _beside(kernel: LoadedKernel, packed: bytes, address: int) -> Array | None:
     near = kernel.module.device.arena.nearest(address)
     close = near is not None and abs(near.distance) <= NEAR
     return array_at(kernel, packed, address) if close else None

@@ -22,7 +22,7 @@ from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import KernelSite, Tables
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.interfaces import VirtualDevice
 
 ADDRESSED = ("out_of_bounds", "misaligned", "use_after_free", "invalid_free", "exited_block")
 """Kinds that are about an address."""
@@ -57,7 +57,7 @@ def complete(session: Session) -> None:
             return
 
 
-def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: Device) -> KernelFinding:
+def finding(kernel: str, block: Dim3, session: Session, tables: Tables, device: VirtualDevice) -> KernelFinding:
     """What the launch record says, with the place in the source."""
     record = session.launch[0]
     kind = FAULTS[int(record["fault_kind"])]
@@ -82,7 +82,7 @@ class _Stop:
     place: KernelSite | None
     session: Session
     tables: Tables
-    device: Device
+    device: VirtualDevice
 
 
 def _address(stop: _Stop) -> str:
@@ -128,7 +128,9 @@ def _object(stop: _Stop) -> str:
     return object_message(stop.kind, stop.record, stop.place, stop.device)
 
 
-def _assertion(record: Any, session: Session, device: Device, ctaid: Dim3, thread: Dim3) -> tuple[str, str, int] | None:
+def _assertion(
+    record: Any, session: Session, device: VirtualDevice, ctaid: Dim3, thread: Dim3
+) -> tuple[str, str, int] | None:
     """The message as the CUDA runtime prints it, and where the assertion stands; None where it was lost."""
     grid = session.launch[0]["grid"]
     block = ctaid[0] + int(grid[0]) * (ctaid[1] + int(grid[1]) * ctaid[2])
@@ -165,7 +167,7 @@ def _mbarrier(stop: _Stop) -> str:
     return f"the bytes that this mbarrier waits for come to {value}: it counts at most 1048575"
 
 
-def _stuck_block(session: Session, tables: Tables, device: Device) -> str:
+def _stuck_block(session: Session, tables: Tables, device: VirtualDevice) -> str:
     """Who waits where: the lines at which the warps of the stuck block stand."""
     waiting: dict[tuple[str, int | None], list[int]] = {}
     record = session.launch[0]

@@ -14,7 +14,7 @@ from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.value_messages import name_of
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device, Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel, VirtualDevice
 
 PACKAGE = str(Path(__file__).parents[2])
 
@@ -27,7 +27,7 @@ def caller() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
-def after_free(kernel: Kernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
+def after_free(kernel: LoadedKernel, finding: KernelFinding, packed: bytes) -> KernelFinding:
     """A finding about bounds, told as use after free where the host has freed what was there."""
     arena = kernel.module.device.arena
     if finding.kind != "out_of_bounds" or finding.address is None:
@@ -46,7 +46,7 @@ def after_free(kernel: Kernel, finding: KernelFinding, packed: bytes) -> KernelF
     return replace(finding, kind="use_after_free", message=message)
 
 
-def of_another_gpu(kernel: Kernel, finding: KernelFinding) -> KernelFinding:
+def of_another_gpu(kernel: LoadedKernel, finding: KernelFinding) -> KernelFinding:
     """A finding about bounds, told as missing peer access where the memory is another GPU's."""
     arena = kernel.module.device.arena
     if finding.kind != "out_of_bounds" or finding.address is None:
@@ -68,7 +68,7 @@ def of_another_gpu(kernel: Kernel, finding: KernelFinding) -> KernelFinding:
     return replace(finding, kind="no_peer_access", message=message)
 
 
-def leaks(device: Device) -> Iterator[KernelFinding]:
+def leaks(device: VirtualDevice) -> Iterator[KernelFinding]:
     """One finding for each allocation of the host, and for each line of a kernel that called malloc."""
     for start, size in device.arena.live():
         if start not in device.own:
@@ -78,7 +78,7 @@ def leaks(device: Device) -> Iterator[KernelFinding]:
     yield from _heap_leaks(device)
 
 
-def _heap_leaks(device: Device) -> Iterator[KernelFinding]:
+def _heap_leaks(device: VirtualDevice) -> Iterator[KernelFinding]:
     leaks: dict[tuple[str, str | None, int | None], list[KernelFinding]] = {}
     for block, record in device.heap.live():
         origin = device.origins[int(record["origin"])]

@@ -8,7 +8,7 @@ from gridstride.virtual.abi.texture_objects import OBJECT_FAULTS
 from gridstride.virtual.abi.texture_requests import CUBE, GEOMETRIES, LAYERED, LINEAR, SHAPE
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.interfaces import VirtualDevice
     from gridstride.virtual.machine.variant import KernelSite
 
 _SHAPES = {
@@ -22,7 +22,7 @@ _MAKERS = {"texture": "gs.texture(…)", "surface": "gs.surface(…)"}
 _TYPES = {"texture": "cudaTextureObject_t", "surface": "cudaSurfaceObject_t"}
 
 
-def object_message(kind: str, record: Any, site: KernelSite | None, device: Device) -> str:
+def object_message(kind: str, record: Any, site: KernelSite | None, device: VirtualDevice) -> str:
     """`kind` is "texture" or "surface"; `record` the launch's."""
     why = OBJECT_FAULTS[int(record["fault_space"]) & 255]
     object_record = device.objects.records[int(record["fault_space"]) >> 8]
@@ -45,7 +45,7 @@ def object_message(kind: str, record: Any, site: KernelSite | None, device: Devi
     return _outside(object_record, number, size, site)
 
 
-def _unknown(kind: str, handle: int, device: Device) -> str:
+def _unknown(kind: str, handle: int, device: VirtualDevice) -> str:
     if handle in device.objects.without_memory:
         return f"the memory of the {kind} object {handle:#x} was freed: it has to be there until the launch is done"
     if device.objects.was_given(handle):

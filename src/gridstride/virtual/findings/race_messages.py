@@ -16,7 +16,7 @@ from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
 from gridstride.virtual.machine.variant import KernelSite, Variant
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Side:
 
 
 def global_race(
-    kernel: Kernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
+    kernel: LoadedKernel, shape: tuple[Dim3, Dim3], record: Any, variant: Variant, packed: bytes,
     pairs: np.ndarray[Any, Any],
 ) -> KernelFinding:  # fmt: skip
     """The finding that a record of a race in global memory, or of a read that no order helps, stands for."""
@@ -54,17 +54,19 @@ def global_race(
     own: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     other = block_of(grid, int(record["other_block"]))
     warps = int(record["warp"]), int(record["other_warp"])
-    mine = _side(here, own, thread_of(block, warps[0], int(record["lane"])), warps[0])
-    theirs = _side(there, other, thread_of(block, warps[1], int(record["other_lane"])), warps[1])
+    own_side = _side(here, own, thread_of(block, warps[0], int(record["lane"])), warps[0])
+    other_side = _side(there, other, thread_of(block, warps[1], int(record["other_lane"])), warps[1])
     address = int(record["address"])
     kind = FAULTS[int(record["kind"])]
-    lanes = mine.block == theirs.block and mine.warp == theirs.warp
+    lanes = own_side.block == other_side.block and own_side.warp == other_side.warp
     counted = GLOBAL_RACE_OF_LANES if lanes else GLOBAL_RACE
     key = pair_key(counted if kind == "race" else FAULT[kind], int(record["site"]), int(record["other_site"]))
     count = int(pairs["count"][pairs["key"] == key].sum())
     say = {"race": _message, "proxy_fence": _unfenced}.get(kind, _past_the_caches)
-    message = say(mine, theirs, _element(kernel, packed, address), count)
-    return KernelFinding(kind, message, kernel.title, mine.file, mine.line, own, mine.thread, address, theirs.access())
+    message = say(own_side, other_side, _element(kernel, packed, address), count)
+    return KernelFinding(
+        kind, message, kernel.title, own_side.file, own_side.line, own, own_side.thread, address, other_side.access()
+    )
 
 
 def block_of(grid: Dim3, index: int) -> Dim3:
@@ -88,7 +90,7 @@ def _did(site: KernelSite) -> str:
     return "wrote" if opcode in ("st", "wmma", "discard") and "load" not in words else "read"
 
 
-def _element(kernel: Kernel, packed: bytes, address: int) -> str:
+def _element(kernel: LoadedKernel, packed: bytes, address: int) -> str:
     """Where an address is, in elements of the parameter that points there; in bytes where none does."""
     array = array_at(kernel, packed, address)
     if array is not None:
@@ -99,50 +101,50 @@ def _element(kernel: Kernel, packed: bytes, address: int) -> str:
     return f"byte {address - near.start} of the allocation of {near.size} bytes"
 
 
-def _message(mine: Side, theirs: Side, where: str, count: int) -> str:
-    does = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[mine.did]
-    did = "changed atomically" if theirs.did == "changed" else theirs.did
-    same = mine.block == theirs.block
-    warp = " of the same warp" if mine.warp == theirs.warp else ""
-    me = f"thread {mine.thread}" + ("" if same else f" of block {mine.block}")
-    them = f"thread {theirs.thread}" + (warp if same else f" of block {theirs.block}")
+def _message(own_side: Side, other_side: Side, where: str, count: int) -> str:
+    does = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[own_side.did]
+    did = "changed atomically" if other_side.did == "changed" else other_side.did
+    same = own_side.block == other_side.block
+    warp = " of the same warp" if own_side.warp == other_side.warp else ""
+    me = f"thread {own_side.thread}" + ("" if same else f" of block {own_side.block}")
+    them = f"thread {other_side.thread}" + (warp if same else f" of block {other_side.block}")
     more = f" ({count} times between these two lines)" if count > 1 else ""
     return (
-        f"{me} {does} {where}, which {them} {did} in line {theirs.line} with nothing to say which "
-        f"comes first{more}: {_advice(mine, theirs, same)}"
+        f"{me} {does} {where}, which {them} {did} in line {other_side.line} with nothing to say which "
+        f"comes first{more}: {_advice(own_side, other_side, same)}"
     )
 
 
-def _past_the_caches(mine: Side, theirs: Side, where: str, count: int) -> str:
+def _past_the_caches(own_side: Side, other_side: Side, where: str, count: int) -> str:
     """Of a read through the read-only path and a write in the same launch, in whatever order."""
-    verb = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[mine.did]
-    did = "changed atomically" if theirs.did == "changed" else theirs.did
-    me, them = f"thread {mine.thread}", f"thread {theirs.thread}"
-    if mine.block != theirs.block:
-        me, them = f"{me} of block {mine.block}", f"{them} of block {theirs.block}"
+    verb = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[own_side.did]
+    did = "changed atomically" if other_side.did == "changed" else other_side.did
+    me, them = f"thread {own_side.thread}", f"thread {other_side.thread}"
+    if own_side.block != other_side.block:
+        me, them = f"{me} of block {own_side.block}", f"{them} of block {other_side.block}"
     path = " through the read-only cache"
     more = f" ({count} times between these two lines)" if count > 1 else ""
-    here, there = (path, "") if mine.did == "read" else ("", path)
+    here, there = (path, "") if own_side.did == "read" else ("", path)
     return (
-        f"{me} {verb} {where}{here}, which {them} {did}{there} in line {theirs.line} of the same launch{more}: that "
-        "cache (ld.global.nc) is not kept coherent, and no barrier or fence orders it, so the read may give the old "
-        "value or the new; it is what __ldg and `const … __restrict__` make, which promise that nobody writes there "
-        "while the kernel runs: read it with a plain load, or write to another array"
+        f"{me} {verb} {where}{here}, which {them} {did}{there} in line {other_side.line} of the same launch{more}: "
+        "that cache (ld.global.nc) is not kept coherent, and no barrier or fence orders it, so the read may give the "
+        "old value or the new; it is what __ldg and `const … __restrict__` make, which promise that nobody writes "
+        "there while the kernel runs: read it with a plain load, or write to another array"
     )
 
 
-def _unfenced(mine: Side, theirs: Side, where: str, count: int) -> str:
+def _unfenced(own_side: Side, other_side: Side, where: str, count: int) -> str:
     """Of a bulk copy that reads what threads of its block have written."""
     more = f" ({count} times between these two lines)" if count > 1 else ""
     return (
-        f"the bulk copy of thread {mine.thread} reads {where}, which thread {theirs.thread} wrote in line "
-        f"{theirs.line} with no fence.proxy.async since{more}: it may see what was there before. Let the threads that "
-        "write execute fence.proxy.async ahead of the barrier"
+        f"the bulk copy of thread {own_side.thread} reads {where}, which thread {other_side.thread} wrote in line "
+        f"{other_side.line} with no fence.proxy.async since{more}: it may see what was there before. Let the threads "
+        "that write execute fence.proxy.async ahead of the barrier"
     )
 
 
-def _advice_within_a_warp(mine: Side, theirs: Side) -> str:
-    if mine.did == theirs.did == "wrote" and mine.line == theirs.line:
+def _advice_within_a_warp(own_side: Side, other_side: Side) -> str:
+    if own_side.did == other_side.did == "wrote" and own_side.line == other_side.line:
         return (
             "they store different values, and any of them may stay; give each thread a place of its own, or use atomics"
         )
@@ -152,25 +154,25 @@ def _advice_within_a_warp(mine: Side, theirs: Side) -> str:
     )
 
 
-def _advice(mine: Side, theirs: Side, same: bool) -> str:
-    if not same and (mine.of_its_block or theirs.of_its_block):
-        line = mine.line if mine.of_its_block else theirs.line
+def _advice(own_side: Side, other_side: Side, same: bool) -> str:
+    if not same and (own_side.of_its_block or other_side.of_its_block):
+        line = own_side.line if own_side.of_its_block else other_side.line
         return (
             f"what line {line} does is atomic and ordered for one block alone (`_block`, thread_scope_block, .cta), "
             "and these are two; take the device's scope (atomicAdd, thread_scope_device, .gpu)"
         )
-    if mine.atomic != theirs.atomic:
+    if own_side.atomic != other_side.atomic:
         return "an atomic and a plain access of one place race too; make both atomic (or volatile), or keep them apart"
-    if mine.line == theirs.line and mine.did != theirs.did:
+    if own_side.line == other_side.line and own_side.did != other_side.did:
         return (
             "threads that update one place at a time lose each other's updates (use atomicAdd or another atomic), and "
             "those that read another's place may find it written already (write to another array than you read)"
         )
-    if same and mine.warp == theirs.warp:
-        return _advice_within_a_warp(mine, theirs)
+    if same and own_side.warp == other_side.warp:
+        return _advice_within_a_warp(own_side, other_side)
     if same:
         return "is a __syncthreads() missing?"
-    if mine.did == theirs.did == "wrote":
+    if own_side.did == other_side.did == "wrote":
         return "blocks run in any order, so either value may stay; give each block places of its own, or use atomics"
     return (
         "blocks run in any order; write to another array than you read, split the kernel in two, or publish with "

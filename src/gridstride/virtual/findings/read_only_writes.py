@@ -19,13 +19,13 @@ from gridstride.virtual.findings.race_messages import block_of
 from gridstride.virtual.machine.variant import Variant
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 _SITES = (1 << 32 - SITE_BIT) - 1
 
 
 def read_only_writes(
-    kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes
+    kernel: LoadedKernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes
 ) -> tuple[KernelFinding, ...]:
     """A finding for each of the device's read-only ranges that the launch just ended has written to."""
     device = kernel.module.device
@@ -41,7 +41,7 @@ def read_only_writes(
 
 
 def _finding(
-    kernel: Kernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes, address: int, entry: int,
+    kernel: LoadedKernel, shape: tuple[Dim3, Dim3], variant: Variant, packed: bytes, address: int, entry: int,
     count: int,
 ) -> KernelFinding:  # fmt: skip
     (grid, block), sites = shape, variant.tables.sites

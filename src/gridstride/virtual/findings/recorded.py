@@ -19,11 +19,11 @@ from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import KernelSite, Variant
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 
 def reported(
-    kernel: Kernel, block: Dim3, session: Session, variant: Variant, packed: bytes
+    kernel: LoadedKernel, block: Dim3, session: Session, variant: Variant, packed: bytes
 ) -> tuple[KernelFinding, ...]:
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
@@ -93,7 +93,7 @@ class _Note:
     `other` and `them` the other side, in block `elsewhere`; `at` is what the record's address says.
     """
 
-    of: Kernel
+    of: LoadedKernel
     variant: Variant
     kind: str
     record: Any
@@ -113,7 +113,9 @@ _Words = tuple[str, int | None, OtherAccess | None]
 """The message, and what of address and other side the finding shows."""
 
 
-def _finding(of: Kernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3) -> KernelFinding:
+def _finding(
+    of: LoadedKernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3
+) -> KernelFinding:
     kind = FAULTS[int(record["kind"])]
     here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]

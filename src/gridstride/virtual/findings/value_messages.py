@@ -9,7 +9,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.findings.elements import array_at, variable_at
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
     from gridstride.virtual.machine.variant import KernelSite
 
 Dim3 = tuple[int, int, int]
@@ -20,7 +20,7 @@ UNFILLED = ": it holds whatever was in the memory before; does it have to be fil
 
 
 def of_value(
-    of: Kernel, kind: str, record: Any, here: KernelSite | None, there: KernelSite | None, packed: bytes
+    of: LoadedKernel, kind: str, record: Any, here: KernelSite | None, there: KernelSite | None, packed: bytes
 ) -> tuple[str, int | None]:
     """The message of such a finding, and the address that it shows."""
     address = int(record["address"])
@@ -48,7 +48,7 @@ def _space(record: Any, there: KernelSite | None) -> int:
 
 
 def uninitialised(
-    kernel: Kernel, site: KernelSite | None, space: int, address: int, packed: bytes, used: int | None = None
+    kernel: LoadedKernel, site: KernelSite | None, space: int, address: int, packed: bytes, used: int | None = None
 ) -> str:  # fmt: skip
     """`space` is where the address is; shared and local ones are offsets. `used`: the line that needs the value."""
     if space == REGISTER:
@@ -59,7 +59,7 @@ def uninitialised(
     return f"{does} {_what(kernel, space, address, packed)}{then}"
 
 
-def _what(kernel: Kernel, space: int, address: int, packed: bytes) -> str:
+def _what(kernel: LoadedKernel, space: int, address: int, packed: bytes) -> str:
     device = kernel.module.device
     if space == _SHARED:
         return (
@@ -129,7 +129,7 @@ def other_mask(lanes_: tuple[int, int], masks: tuple[int, int], called: int = 0)
     )
 
 
-def name_of(kernel: Kernel, packed: bytes, start: int, size: int) -> str | None:
+def name_of(kernel: LoadedKernel, packed: bytes, start: int, size: int) -> str | None:
     """What the kernel calls an allocation: the parameter that points into it; None without one."""
     for index, parameter in enumerate(kernel.parameters):
         value = int.from_bytes(packed[parameter.offset : parameter.offset + 8], "little")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gridstride.virtual.abi.hardware_limits import BARRIERS
 from gridstride.virtual.abi.mbarriers import COUNT_MASK
 from gridstride.virtual.findings.finding import KernelFinding
-from gridstride.virtual.ptx.module import Module, Special
+from gridstride.virtual.ptx.module import PtxModule, Special
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.interfaces import VirtualDevice
     from gridstride.virtual.machine.session import Session
     from gridstride.virtual.machine.variant import KernelSite, Tables
 
@@ -34,7 +34,7 @@ def barriers(session: Session, ctaid: list[int]) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def polled(session: Session, tables: Tables, device: Device) -> str:
+def polled(session: Session, tables: Tables, device: VirtualDevice) -> str:
     """What the warp that stands for a stopped launch last asked for; empty where nobody knows."""
     record = session.launch[0]
     for warps in session.warps:
@@ -44,7 +44,7 @@ def polled(session: Session, tables: Tables, device: Device) -> str:
     return ""
 
 
-def stalled(session: Session, tables: Tables, device: Device) -> str:
+def stalled(session: Session, tables: Tables, device: VirtualDevice) -> str:
     """A launch whose warps all wait in loops (stalls.py)."""
     waits = "all warps that are left wait in loops" + polled(session, tables, device)
     return waits + (not_started(session) or "; nobody is left who could write what they wait for")
@@ -66,7 +66,7 @@ def not_started(session: Session) -> str:
     )
 
 
-def waiting_for(warps: Any, session: Session, tables: Tables, device: Device) -> Iterator[str]:
+def waiting_for(warps: Any, session: Session, tables: Tables, device: VirtualDevice) -> Iterator[str]:
     """The mbarriers that warps are held at, each once."""
     seen = set()
     for warp in warps:
@@ -76,7 +76,7 @@ def waiting_for(warps: Any, session: Session, tables: Tables, device: Device) ->
             yield described(warp, session, tables, device)
 
 
-def described(warp: Any, session: Session, tables: Tables, device: Device) -> str:
+def described(warp: Any, session: Session, tables: Tables, device: VirtualDevice) -> str:
     """In words, from the record of a warp."""
     site, address = int(warp["polled_site"]), int(warp["polled"])
     kernel_site = tables.sites[site] if site < len(tables.sites) else None
@@ -95,7 +95,7 @@ def described(warp: Any, session: Session, tables: Tables, device: Device) -> st
     return f"; line {kernel_site.line} asks for {polled} again and again, which hold {value} ({value:#x})"
 
 
-def outside_a_cooperative_grid(finding: KernelFinding, module: Module) -> KernelFinding:
+def outside_a_cooperative_grid(finding: KernelFinding, module: PtxModule) -> KernelFinding:
     """A trap of a launch that is not cooperative, where the module asks for a cooperative grid's workspace."""
     operands = (o for f in module.functions.values() for i in f.instructions for o in i.operands)
     if not any(isinstance(o, Special) and o.name.startswith("envreg") for o in operands):

@@ -12,7 +12,7 @@ from typing import NoReturn, cast
 
 from gridstride.virtual.abi.layout import SIZES, Layout
 from gridstride.virtual.abi.layout_table import target_layout
-from gridstride.virtual.ir.values import Value, Writer, constant
+from gridstride.virtual.ir.values import Value, ValueBuilder, constant
 
 
 class Record(Value):
@@ -20,9 +20,9 @@ class Record(Value):
 
     __slots__ = ("_layout",)
     _layout: Layout
-    _writer: Writer
+    _writer: ValueBuilder
 
-    def __init__(self, pointer: Value, layout: Layout, writer: Writer) -> None:
+    def __init__(self, pointer: Value, layout: Layout, writer: ValueBuilder) -> None:
         for slot, content in (("name", pointer.name), ("type", pointer.type), ("_writer", writer), ("_layout", layout)):
             object.__setattr__(self, slot, content)
 

@@ -21,7 +21,7 @@ from typing import NoReturn, Protocol
 from gridstride.virtual.abi.hardware_limits import LANES
 
 
-class Writer(Protocol):
+class ValueBuilder(Protocol):
     """What values and records need of the builder that defines them."""
 
     def op(self, name: str, a: Value, b: Value) -> Value: ...
@@ -40,7 +40,7 @@ class Value:
 
     __slots__ = ("_writer", "name", "type")
 
-    def __init__(self, name: str, type_: str, writer: Writer | None = None) -> None:
+    def __init__(self, name: str, type_: str, writer: ValueBuilder | None = None) -> None:
         self.name, self.type, self._writer = name, type_, writer
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ def _compare(predicate: str, a: Value, b: Value | int) -> Value:
     return writer.compare(predicate, left, right)
 
 
-def _operands(name: str, a: Value | int, b: Value | int) -> tuple[Value, Value, Writer]:
+def _operands(name: str, a: Value | int, b: Value | int) -> tuple[Value, Value, ValueBuilder]:
     """Both operands as values of one type, and the builder that defines one of them."""
     model = a if isinstance(a, Value) else b
     assert isinstance(model, Value)

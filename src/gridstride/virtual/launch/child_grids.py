@@ -16,12 +16,12 @@ from gridstride.protocol import Dim3, Shape
 from gridstride.virtual.abi.grid_launches import COPY_OP, KERNEL
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
-from gridstride.virtual.machine.launch_queue import Failure, LaunchQueue, QueuedOperation, Thread
+from gridstride.virtual.machine.launch_queue import LaunchFailure, LaunchQueue, QueuedOperation, Thread
 from gridstride.virtual.machine.variant import Tables
 
 if TYPE_CHECKING:
     from gridstride.virtual.launch.virtual_kernel import VirtualKernel
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Grid:
     shape: Shape
     tables: Tables
     rest: list[QueuedOperation]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[ObservedRun] = field(default_factory=list)
 
     def place(self, thread: Thread) -> tuple[str | None, int | None]:
         """File and line of a thread's call."""
@@ -56,7 +56,7 @@ class ChildGrids:
         self.limit, self.deadline = limit, time.monotonic() + limit
         self.findings: list[KernelFinding] = []
 
-    def run(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> list[Run]:
+    def run(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> list[ObservedRun]:
         """All descendants of a grid that has just run; the Runs of its children (with theirs), where observed."""
         root = self._ended(kernel, shape, tables)
         try:
@@ -98,7 +98,7 @@ class ChildGrids:
         self.queue.open(outstanding)
         parent.kernel.module.device.child_grids.add(operation.shape)
         packed = operation.packed[: kernel.parameter_bytes]
-        runs: list[Run] = []
+        runs: list[ObservedRun] = []
         try:
             if self.observed:
                 tables = self._observe(parent, kernel, operation, packed, left, runs)
@@ -119,7 +119,7 @@ class ChildGrids:
         operation: QueuedOperation,
         packed: bytes,
         left: float,
-        runs: list[Run],
+        runs: list[ObservedRun],
     ) -> Tables:
         """Runs a child on the observed build; its Run joins its parent's, and holds `runs` for its own children."""
         from gridstride.virtual.observe.run import observe_one
@@ -220,7 +220,7 @@ _WHY = {
 }
 
 
-def _failed(grid: Grid, failure: Failure, count: int) -> KernelFinding:
+def _failed(grid: Grid, failure: LaunchFailure, count: int) -> KernelFinding:
     names = [k.title for k in grid.kernel.module.kernels.values() if k.number == _number(failure.function)]
     what = f"the launch of {names[0]}" if names else "a call of the device runtime"
     why = _WHY.get(failure.code)

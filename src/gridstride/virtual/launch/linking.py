@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gridstride.protocol import DeviceProperties, Piece
+from gridstride.protocol import DeviceProperties, LinkInput
 from gridstride.virtual.errors import UnsupportedTarget
 from gridstride.virtual.machine import graph_conditions, grid_barrier
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.link import link
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 from gridstride.virtual.ptx.syntax_errors import PtxError
 
 _OWN = (
@@ -19,7 +19,7 @@ _OWN = (
 """Functions of CUDA's device runtime that are PTX of ours."""
 
 
-def linked(pieces: tuple[Piece, ...]) -> Module:
+def linked(pieces: tuple[LinkInput, ...]) -> PtxModule:
     """The texts parsed and made one; PtxError, LinkError."""
     from gridstride.virtual.lowering.instructions.calls.builtins import BUILTINS
 
@@ -30,7 +30,7 @@ def linked(pieces: tuple[Piece, ...]) -> Module:
     return link(modules, known=BUILTINS.keys())
 
 
-def _parsed(piece: Piece) -> Module:
+def _parsed(piece: LinkInput) -> PtxModule:
     try:
         return parse(piece.ptx, filename=piece.filename)
     except PtxError as error:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from gridstride.protocol import Shape
 from gridstride.virtual.launch.child_grids import ChildGrids
-from gridstride.virtual.observe.run import Run, observe_one
+from gridstride.virtual.observe.run import ObservedRun, observe_one
 
 if TYPE_CHECKING:
     from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 
 
-def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> Run:
+def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> ObservedRun:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
     module = kernel.module
     with module.device.lock:

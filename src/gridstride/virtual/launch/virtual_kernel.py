@@ -26,14 +26,14 @@ from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, lane_watched
 from gridstride.virtual.machine.schedule import IN_TURN, fill
 from gridstride.virtual.machine.session import Demand, Session, most_slots, thread_table
-from gridstride.virtual.machine.summary import Entry
+from gridstride.virtual.machine.summary import KernelEntry
 from gridstride.virtual.machine.variant import Tables, Variant, build
 from gridstride.virtual.machine.watch import WATCHER
 from gridstride.virtual.ptx.isa import ISA, Class
 
 if TYPE_CHECKING:
     from gridstride.virtual.launch.virtual_module import VirtualModule
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 MOST_IN_A_ROW = 64
 """Blocks that a worker takes at a time from a large grid."""
@@ -64,7 +64,7 @@ def resident_blocks(chip: Chip, shape: Shape, shared: int, title: str, *, team: 
 class VirtualKernel:
     """An entry of a module; compiled once for each kind of block shape it is launched with."""
 
-    def __init__(self, module: VirtualModule, entry: Entry) -> None:
+    def __init__(self, module: VirtualModule, entry: KernelEntry) -> None:
         self.module, self.name, self.title = module, entry.name, source_name(entry.name)
         self.parameters = entry.parameters
         self.labels: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class VirtualKernel:
         self.run(self._session(variant, shape), variant, shape, packed, limit=limit)
         return variant.tables
 
-    def observe(self, shape: Shape, packed: bytes) -> Run:
+    def observe(self, shape: Shape, packed: bytes) -> ObservedRun:
         """Runs the grid on the observed build: the run holds counters and findings.
 
         Of large grids some blocks stand for all, and races are looked for among those.

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, Piece
+from gridstride.protocol import DeviceError, LinkInput
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.launch.linking import check_target, linked
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.machine.launch_queue import LaunchQueue
 from gridstride.virtual.machine.summary import Placed, summary
 from gridstride.virtual.machine.variant import digest
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 
 if TYPE_CHECKING:
     from gridstride.virtual.gpu import VirtualGPU
@@ -27,12 +27,12 @@ CONSTANT_BYTES = 64 << 10
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
-    def __init__(self, device: VirtualGPU, pieces: tuple[Piece, ...]) -> None:
+    def __init__(self, device: VirtualGPU, pieces: tuple[LinkInput, ...]) -> None:
         self.device, self.pieces = device, pieces
         for piece in pieces:
             check_target(piece.ptx, device.properties)
         self.text_digest = digest("\0".join(p.ptx if len(pieces) == 1 else f"{p.filename}\0{p.ptx}" for p in pieces))
-        self._parse: Callable[[], Module] = functools.cache(lambda: linked(pieces))
+        self._parse: Callable[[], PtxModule] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         self._shared: set[str] = set()
         known = summary(self.text_digest, self._parse)
@@ -48,7 +48,7 @@ class VirtualModule:
         self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
 
     @property
-    def parsed(self) -> Module:
+    def parsed(self) -> PtxModule:
         """The typed module."""
         return self._parse()
 
@@ -78,7 +78,8 @@ class VirtualModule:
         launch wrote none.
         """
         own = {n: (at, size) for n, (at, size) in self._addresses.items() if n not in self._shared and size <= most}
-        return {name: (size, self.device.shadow.end_of_writes(address, size)) for name, (address, size) in own.items()}
+        ends = self.device.shadow.ends_of_writes(tuple(own.values()))
+        return {name: (size, end) for (name, (_, size)), end in zip(own.items(), ends, strict=True)}
 
     @functools.cached_property
     def launch_queue(self) -> LaunchQueue:

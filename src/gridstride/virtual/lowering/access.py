@@ -21,7 +21,7 @@ MAX_CHUNK = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LaneGroup:
     """Lanes whose addresses are `address + offset[lane]`; `valid` (an i1 or None) says that no index wrapped."""
 
     lanes: tuple[int, ...]
@@ -47,7 +47,7 @@ class Access:
         return f"i{8 * self.size}"
 
 
-def groups_of(cx: Lowering, form: Affine) -> list[Group]:
+def groups_of(cx: Lowering, form: Affine) -> list[LaneGroup]:
     """The groups of a linear address."""
     return [_group(cx, form, members) for members in members_of(form)]
 
@@ -84,7 +84,7 @@ def _offsets(form: Affine, members: tuple[int, ...]) -> list[int]:
     return [form.k[i] + (e.scale * e.inner.k[i] if e else 0) for i in members]
 
 
-def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> Group:
+def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> LaneGroup:
     scalars, first = LlvmScalars(cx.b), members[0]
     address = _at(cx, form, first)
     offsets = _offsets(form, members)
@@ -99,7 +99,7 @@ def _group(cx: Lowering, form: Affine, members: tuple[int, ...]) -> Group:
     low = min(offsets)
     if low:
         address = scalars.op("add", form.width, address, scalars.constant(form.width, low))
-    return Group(members, tuple(o - low for o in offsets), address, valid)
+    return LaneGroup(members, tuple(o - low for o in offsets), address, valid)
 
 
 def _at(cx: Lowering, form: Affine, lane: int) -> Value:
@@ -124,12 +124,12 @@ def _no_wrap(cx: Lowering, x: Value, distances: list[int], signed: bool) -> Valu
     return valid
 
 
-def span(group: Group, access: Access) -> int:
+def span(group: LaneGroup, access: Access) -> int:
     """Bytes from the first to past the last that the group touches."""
     return max(group.offsets) + access.bytes
 
 
-def checks(cx: Lowering, groups: list[Group], access: Access, bound: Value) -> Value:
+def checks(cx: Lowering, groups: list[LaneGroup], access: Access, bound: Value) -> Value:
     """An i1: every group lies inside its allocation, aligned, and no index wrapped.
 
     `bound`: how many aligned places shared memory has for the widest group (i32), or where the site's record of the
@@ -177,7 +177,7 @@ def pointer(cx: Lowering, address: Value, access: Access) -> Value:
 
 
 # -- loads ------------------------------------------------------------------------------------------------------------
-def load_groups(cx: Lowering, groups: list[Group], access: Access) -> list[Value]:
+def load_groups(cx: Lowering, groups: list[LaneGroup], access: Access) -> list[Value]:
     """One vector per element; lanes in no group do not exist, so every lane is filled."""
     parts = [_load_group(cx, g, access) for g in groups]
     columns = []
@@ -196,7 +196,7 @@ def load_one(cx: Lowering, base: Value, access: Access) -> list[Value]:
     return [b.load(access.type, b.offset(base, step * j), align=step) for j in range(access.count)]
 
 
-def _load_group(cx: Lowering, group: Group, access: Access) -> list[Value]:
+def _load_group(cx: Lowering, group: LaneGroup, access: Access) -> list[Value]:
     b = cx.b
     base = pointer(cx, group.address, access)
     if len(set(group.offsets)) == 1:
@@ -208,12 +208,12 @@ def _load_group(cx: Lowering, group: Group, access: Access) -> list[Value]:
     return [b.shuffle(chunk, _indices(group, access, j)) for j in range(access.count)]
 
 
-def _indices(group: Group, access: Access, j: int) -> list[int]:
+def _indices(group: LaneGroup, access: Access, j: int) -> list[int]:
     where = dict(zip(group.lanes, group.offsets, strict=True))
     return [where[i] // access.size + j if i in where else -1 for i in range(LANES)]
 
 
-def _gather_group(cx: Lowering, group: Group, access: Access, base: Value) -> list[Value]:
+def _gather_group(cx: Lowering, group: LaneGroup, access: Access, base: Value) -> list[Value]:
     where = dict(zip(group.lanes, group.offsets, strict=True))
     members = vector_constant("i1", [i in where for i in range(LANES)])
     columns = []
@@ -237,7 +237,7 @@ def gather(cx: Lowering, pointers: Value, mask: Value, access: Access) -> Value:
 
 
 # -- stores -----------------------------------------------------------------------------------------------------------
-def store_groups(cx: Lowering, groups: list[Group], access: Access, values: list[Value]) -> None:
+def store_groups(cx: Lowering, groups: list[LaneGroup], access: Access, values: list[Value]) -> None:
     """Writes one vector per element under the mask; of lanes with one address the last wins."""
     for group in groups:
         base = pointer(cx, group.address, access)
@@ -248,7 +248,7 @@ def store_groups(cx: Lowering, groups: list[Group], access: Access, values: list
             _scatter_group(cx, group, access, values, base)
 
 
-def store_one(cx: Lowering, group: Group, access: Access, values: list[Value]) -> None:
+def store_one(cx: Lowering, group: LaneGroup, access: Access, values: list[Value]) -> None:
     """All lanes write one address: the highest active lane's value stays."""
     b = cx.b
     base = pointer(cx, group.address, access)
@@ -260,7 +260,7 @@ def store_one(cx: Lowering, group: Group, access: Access, values: list[Value]) -
         b.store(value, b.offset(base, access.size * j), align=access.size)
 
 
-def _store_run(cx: Lowering, group: Group, access: Access, values: list[Value], base: Value) -> None:
+def _store_run(cx: Lowering, group: LaneGroup, access: Access, values: list[Value], base: Value) -> None:
     b, n = cx.b, len(group.lanes)
     run = interleave(cx, values, group.lanes)
     if cx.always():
@@ -295,7 +295,7 @@ def _size(value: Value) -> int:
     return int(value.type[1 : value.type.index(" ")])
 
 
-def _scatter_group(cx: Lowering, group: Group, access: Access, values: list[Value], base: Value) -> None:
+def _scatter_group(cx: Lowering, group: LaneGroup, access: Access, values: list[Value], base: Value) -> None:
     b = cx.b
     where = dict(zip(group.lanes, group.offsets, strict=True))
     mask = vector_constant("i1", [i in where for i in range(LANES)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gridstride.virtual.ptx.module import Function, Module, Symbol
+from gridstride.virtual.ptx.module import Function, PtxModule, Symbol
 
 DEVICE_RUNTIME = "__cudaCDP2"
 """How the names of the device runtime's functions start: a kernel that reaches one may launch others."""
 
 
-def callees(module: Module, function: Function) -> Iterator[Function]:
+def callees(module: PtxModule, function: Function) -> Iterator[Function]:
     """Functions that a function calls, or whose address it takes (it may call those indirectly)."""
     named = [o.name for ins in function.instructions for o in ins.operands if type(o) is Symbol]
     for name in dict.fromkeys(named):
@@ -19,7 +19,7 @@ def callees(module: Module, function: Function) -> Iterator[Function]:
             yield target
 
 
-def _held_by_variables(module: Module) -> Iterator[Function]:
+def _held_by_variables(module: PtxModule) -> Iterator[Function]:
     """Functions whose address a variable holds: virtual function tables."""
     for variable in module.variables.values():
         for item in variable.initializer or ():
@@ -33,7 +33,7 @@ def calls_indirectly(function: Function) -> bool:
     return any(ins.opcode == "call" and not isinstance(ins.operands[1], Symbol) for ins in function.instructions)
 
 
-def reachable(module: Module, entry: Function) -> Iterator[Function]:
+def reachable(module: PtxModule, entry: Function) -> Iterator[Function]:
     seen: dict[str, Function] = {}
     work = [entry]
     while work:
@@ -47,7 +47,7 @@ def reachable(module: Module, entry: Function) -> Iterator[Function]:
     return iter(seen.values())
 
 
-def calls_itself(module: Module, function: Function) -> bool:
+def calls_itself(module: PtxModule, function: Function) -> bool:
     """Whether a function's direct calls come back to it."""
     seen: set[str] = set()
     work = list(callees(module, function))

@@ -247,8 +247,8 @@ def _alike(function: Function, prototype: Prototype | None) -> bool:
         return True
     pairs = ((function.params, prototype.params), (function.returns, prototype.returns))
     return all(
-        len(own) == len(theirs) and all(_rows(v.size) <= _rows(w.size) for v, w in zip(own, theirs, strict=True))
-        for own, theirs in pairs
+        len(own) == len(callee) and all(_rows(v.size) <= _rows(w.size) for v, w in zip(own, callee, strict=True))
+        for own, callee in pairs
     )
 
 

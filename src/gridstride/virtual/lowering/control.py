@@ -136,10 +136,10 @@ class Flow:
             return
         here = cx.current_mask()
         mask = b.op("and", here, cx.mask_of(guard))
-        rest = b.op("xor", here, mask)
-        cx.program.observer.branch(cx, mask, rest)
+        remaining = b.op("xor", here, mask)
+        cx.program.observer.branch(cx, mask, remaining)
         self.pending.add(jump, mask, index)
-        self.pending.add(other, rest, index)
+        self.pending.add(other, remaining, index)
         self.pending.next(index, {jump, other})
 
     def _indexed(self, index: int, last: Instruction) -> None:
@@ -189,8 +189,8 @@ class Flow:
         assert guard is not None
         cx.registers.flush(self._live_after(index))
         (target,) = self.code.successors[index]
-        rest = b.op("and", cx.current_mask(), b.op("xor", gone, constant("i32", -1)))
-        self.pending.write(target, rest, index)
+        remaining = b.op("and", cx.current_mask(), b.op("xor", gone, constant("i32", -1)))
+        self.pending.write(target, remaining, index)
         self.pending.go_on(index, target)
 
     def _trap(self, lanes: Value) -> None:

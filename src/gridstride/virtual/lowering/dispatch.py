@@ -114,7 +114,7 @@ EMITTERS: dict[str, Emitter] = {
     "suld": surfaces.load, "sust": surfaces.store, "sured": surfaces.reduce,
     # calls, barriers, lanes
     "call": calls.call, "brkpt": builtins.breakpoint_, "bar": warp.barrier, "barrier": warp.barrier,
-    "nanosleep": warp.sleep, "pmevent": nothing, "griddepcontrol": nothing, "setmaxnreg": warpgroup.set_max_registers,
+    "nanosleep": warp.sleep, "pmevent": nothing, "griddepcontrol": nothing, "setmaxnreg": nothing,
     "activemask": warp.active_mask, "elect": warp.elect, "shfl": shuffles.shuffle, "vote": warp.vote,
     "match": warp.match, "redux": warp.redux,
     # matrices

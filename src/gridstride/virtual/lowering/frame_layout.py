@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.call_graph import callees, calls_indirectly, reachable
-from gridstride.virtual.ptx.module import Address, Function, Instruction, Module, Special, Symbol, Variable
+from gridstride.virtual.ptx.module import Address, Function, Instruction, PtxModule, Special, Symbol, Variable
 from gridstride.virtual.ptx.types import TYPES
 
 
@@ -40,7 +40,9 @@ RECURSIVE_LOCAL = 16 << 10
 """Bytes of local memory per lane where recursion makes the need unknown."""
 
 
-def local_depth(module: Module, entry: Function, frames: Mapping[str, tuple[dict[str, int], int]]) -> tuple[bool, int]:
+def local_depth(
+    module: PtxModule, entry: Function, frames: Mapping[str, tuple[dict[str, int], int]]
+) -> tuple[bool, int]:
     """(recursive or called through pointers, bytes of local memory per lane on the deepest path)."""
     memo: dict[str, int] = {}
     active: set[str] = set()
@@ -74,7 +76,7 @@ def _reserves(functions: list[Function]) -> bool:
 
 
 def shared_layout(
-    module: Module, functions: list[Function], *, reserve: bool = False
+    module: PtxModule, functions: list[Function], *, reserve: bool = False
 ) -> tuple[dict[str, int], int, bool]:
     """Offsets of shared variables; unsized (dynamic) arrays all start where the sized ones end."""
     named = {s.name for f in functions for i in f.instructions for s in _symbols(i)}
@@ -98,7 +100,9 @@ def shared_layout(
     return offsets, start if unsized else end, bool(unsized)
 
 
-def shared_arrays(module: Module, functions: list[Function], offsets: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def shared_arrays(
+    module: PtxModule, functions: list[Function], offsets: Mapping[str, int]
+) -> dict[str, tuple[int, int]]:
     """Start and bytes of the shared variables that have these offsets."""
     variables = dict(module.variables)
     for function in functions:
@@ -106,7 +110,7 @@ def shared_arrays(module: Module, functions: list[Function], offsets: Mapping[st
     return {name: (start, variables[name].size) for name, start in offsets.items() if name in variables}
 
 
-def shared_bytes(module: Module, entry: Function) -> int:
+def shared_bytes(module: PtxModule, entry: Function) -> int:
     """Static shared memory of a kernel, the functions it calls included."""
     return shared_layout(module, list(reachable(module, entry)))[1]
 

@@ -20,12 +20,12 @@ from gridstride.virtual.lowering.program import Program
 from gridstride.virtual.lowering.register_file import RegisterFile
 from gridstride.virtual.lowering.value_types import convert_bits, immediate, retype
 from gridstride.virtual.ptx.module import (
+    DestinationPair,
     Function,
     Immediate,
     Instruction,
     Negated,
     Operand,
-    Pair,
     Register,
     Selected,
     Sink,
@@ -188,7 +188,7 @@ class Lowering:
         """Writes a destination operand under the guard and the mask; a narrow value is extended to the register."""
         if isinstance(operand, Sink):
             return
-        if isinstance(operand, Pair):
+        if isinstance(operand, DestinationPair):
             raise self.unsupported("a pair of destinations")
         if not isinstance(operand, Register):
             raise self.unsupported(f"such a destination of `{self.ins.name}`")

@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.analysis.affine_transfer import linear_result
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.linear_values import LlvmScalars
-from gridstride.virtual.ptx.isa import ISA, Result
+from gridstride.virtual.ptx.isa import ISA, Uniformity
 from gridstride.virtual.ptx.module import Instruction, Register
 
 
@@ -24,7 +24,7 @@ def _lower_linear(cx: Lowering, ins: Instruction) -> bool:
     if not isinstance(destination, Register):
         return False
     shape = cx.facts.shape.get(destination.name)
-    if shape is None or ISA[ins.opcode].result is not Result.AFFINE:
+    if shape is None or ISA[ins.opcode].result is not Uniformity.AFFINE:
         return False
     varying = not all(cx.uniform(o) for o in ins.operands[1:])
     form = linear_result(LlvmScalars(cx.b), ins, cx.linear) if varying else None

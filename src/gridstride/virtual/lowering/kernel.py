@@ -27,11 +27,11 @@ from gridstride.virtual.lowering.observer import Observer
 from gridstride.virtual.lowering.program import Lowered, Program
 from gridstride.virtual.lowering.subwarp_calls import group_entry
 from gridstride.virtual.ptx.flow import cfg, liveness
-from gridstride.virtual.ptx.module import Function, Instruction, Module
+from gridstride.virtual.ptx.module import Function, Instruction, PtxModule
 from gridstride.virtual.ptx.operands import reads, writes
 
 
-def lower_kernel(module: Module, name: str, shape: BlockShape, observer: Observer | None = None) -> Lowered:
+def lower_kernel(module: PtxModule, name: str, shape: BlockShape, observer: Observer | None = None) -> Lowered:
     """LLVM IR of the kernel `name` for blocks of the given shape.
 
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.

@@ -14,7 +14,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.ir.builder import Builder, Value, constant, wide
 from gridstride.virtual.lowering import access as layout
-from gridstride.virtual.lowering.access import Access, Group
+from gridstride.virtual.lowering.access import Access, LaneGroup
 from gridstride.virtual.lowering.analysis.affine import Affine, Extended
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.linear_values import spread
@@ -143,7 +143,7 @@ def _received(shared: AccessForm, parameters: Sequence[Value]) -> tuple[Value, A
     )
 
 
-def _fast(cx: Lowering, shared: AccessForm, groups: list[Group], values: list[Value]) -> None:
+def _fast(cx: Lowering, shared: AccessForm, groups: list[LaneGroup], values: list[Value]) -> None:
     """The access as it is inside its allocation; returns."""
     b, access = cx.b, shared.access
     if values and shared.shape.uniform:

@@ -21,8 +21,8 @@ from gridstride.virtual.lowering.frame_layout import (
     shared_layout,
 )
 from gridstride.virtual.lowering.observer import Observer
-from gridstride.virtual.lowering.source_sites import Site, SourceLines
-from gridstride.virtual.ptx.module import Function, Instruction, Module, Symbol
+from gridstride.virtual.lowering.source_sites import SourceLines, SourceSite
+from gridstride.virtual.ptx.module import Function, Instruction, PtxModule, Symbol
 
 if TYPE_CHECKING:
     from gridstride.virtual.lowering.access import Access
@@ -40,7 +40,7 @@ class Lowered:
     ir: str
     lines: int
     """Lines of IR to optimise: functions that many places share count as often as they are called."""
-    sites: list[Site]
+    sites: list[SourceSite]
     symbols: list[str]
     static_shared: int
     dynamic_shared: bool
@@ -72,10 +72,10 @@ class Scratch:
 class Program:
     """Names, tables and helpers that all functions of one kernel share."""
 
-    def __init__(self, module: Module, entry: Function, emitters: Mapping[str, Emitter], observer: Observer) -> None:
+    def __init__(self, module: PtxModule, entry: Function, emitters: Mapping[str, Emitter], observer: Observer) -> None:
         self.module, self.entry, self.emitters, self.observer = module, entry, emitters, observer
         self.ir = IrModule()
-        self.sites: list[Site] = []
+        self.sites: list[SourceSite] = []
         self.symbols: list[str] = []
         self.functions = list(reachable(module, entry))
         self.launches = any(f.name.startswith(DEVICE_RUNTIME) for f in self.functions)
@@ -111,7 +111,7 @@ class Program:
         """A new number for another instruction of the function."""
         space, size = (access.space, access.bytes) if access else ("", 0)
         site, called = self.source.of(cx.function, ins), self.source.caller(ins.loc)
-        self.sites.append(Site(cx.function.name, ins.name, ins.ptx_line, site, space, size, size, called))
+        self.sites.append(SourceSite(cx.function.name, ins.name, ins.ptx_line, site, space, size, size, called))
         return len(self.sites) - 1
 
     def site_of_loop(self, cx: Lowering, index: int) -> int:
@@ -121,7 +121,7 @@ class Program:
             ins for ins in block if ins.loc is not None and (self.source.in_own_file(ins.loc) or ("", 0))[1]
         ] or block
         self.sites.append(
-            Site(cx.function.name, "loop", located[-1].ptx_line, self.source.in_own_file(located[-1].loc))
+            SourceSite(cx.function.name, "loop", located[-1].ptx_line, self.source.in_own_file(located[-1].loc))
         )
         return len(self.sites) - 1
 

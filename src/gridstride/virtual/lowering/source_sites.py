@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gridstride.virtual.ptx.module import Function, Instruction, Module, SourceLocation
+from gridstride.virtual.ptx.module import Function, Instruction, PtxModule, SourceLocation
 
 
 @dataclass(slots=True)
-class Site:
+class SourceSite:
     """A place in the code that can fault or that is counted."""
 
     function: str
@@ -29,7 +29,7 @@ class Site:
 class SourceLines:
     """Files and lines of a kernel's instructions."""
 
-    def __init__(self, module: Module, entry: Function) -> None:
+    def __init__(self, module: PtxModule, entry: Function) -> None:
         self._files = module.files
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
         self._before: dict[str, dict[int, tuple[str, int] | None]] = {}

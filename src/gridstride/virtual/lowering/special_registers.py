@@ -51,7 +51,7 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
         return constant("i32", _FIXED[name])
     if name.startswith(("envreg", "pm")) or name == "current_graph_exec":
         return constant("i64" if name.endswith(("_64", "exec")) else "i32", 0)  # counters that nobody set to count
-    raise cx.unsupported(f"special register `%{name}`")
+    raise AssertionError(name)  # the parser knows no others
 
 
 def _slot(cx: Lowering) -> Value:
@@ -85,6 +85,8 @@ def linear_base(cx: Lowering, register: Special) -> Value:
         return constant("i32", 0)
     if register.name != "tid":
         return uniform_special(cx, register)
+    if register.component == "w":
+        return constant("i32", 0)
     axis = _AXES[register.component or "x"]
     zero = {"line": (1, 2), "tile": (0, 2)}.get(cx.shape.kind, ())
     return constant("i32", 0) if axis in zero else cx.field("tid", axis)
@@ -99,9 +101,7 @@ def lane_special(cx: Lowering, register: Special) -> Value:
     if name == "tid":
         axis = _AXES[register.component or "x"]
         return cx.b.load(wide("i32"), cx.b.offset(cx.field("tids"), 4 * LANES * axis), align=4)
-    if name in _MASKS:
-        return vector_constant("i32", [_MASKS[name](i) for i in affine.LANE])
-    raise cx.unsupported(f"special register `%{name}`")
+    return vector_constant("i32", [_MASKS[name](i) for i in affine.LANE])
 
 
 def cluster(cx: Lowering) -> Value:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from gridstride.protocol import Dim3, LaunchError, Shape
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 
-def cluster_of(kernel: Kernel, shape: Shape) -> Dim3:
+def cluster_of(kernel: LoadedKernel, shape: Shape) -> Dim3:
     """The clusters that a launch has: as asked for, as the kernel was compiled for, else of one block."""
     if kernel.grid_of_clusters:
         raise LaunchError(

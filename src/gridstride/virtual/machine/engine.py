@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.compiler.cache import shared as shared_cache
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.runtime_objects import Effort, Part
+    from gridstride.virtual.machine.runtime_objects import Effort, RuntimeObject
 
 _X86 = ("x86_64", "AMD64")
 Run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -174,7 +174,7 @@ def _stored(name: str) -> tuple[list[str], bytes]:
 
 
 @functools.cache
-def _parts() -> dict[str, Part]:
+def _parts() -> dict[str, RuntimeObject]:
     from gridstride.virtual.machine.runtime_objects import split
 
     parts = split()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from gridstride.protocol import DeviceProperties, Dim3, ParameterLayout, Piece, Shape
+from gridstride.protocol import DeviceProperties, Dim3, LinkInput, ParameterLayout, Shape
 
 if TYPE_CHECKING:
     from gridstride.virtual.chips import Chip
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gridstride.virtual.machine.memory.arena import Arena
     from gridstride.virtual.machine.memory.heap import Heap, Origin
     from gridstride.virtual.machine.memory.images import ObjectTable
-    from gridstride.virtual.machine.memory.printf_buffer import Output
+    from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
     from gridstride.virtual.machine.memory.shadow import Shadow
     from gridstride.virtual.machine.memory.touched import Touched
     from gridstride.virtual.machine.memory.uninitialised_map import Unset
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from gridstride.virtual.machine.schedule import Schedule
     from gridstride.virtual.machine.session import Session
     from gridstride.virtual.machine.variant import Variant
-    from gridstride.virtual.ptx.module import Module
+    from gridstride.virtual.ptx.module import PtxModule
 
 Array = np.ndarray[Any, Any]
 
 
-class Device(Protocol):
+class VirtualDevice(Protocol):
     """A virtual GPU: its memory, what is kept beside it, and how it was set up."""
 
     chip: str
@@ -39,7 +39,7 @@ class Device(Protocol):
     time_limit: float
     heap: Heap
     unset: Unset
-    output: Output
+    output: PrintfBuffer
     own: set[int]
     callers: dict[int, tuple[str, int] | None]
     origins: list[Origin]
@@ -70,11 +70,11 @@ class LoadedModule(Protocol):
     text_digest: str
 
     @property
-    def device(self) -> Device: ...
+    def device(self) -> VirtualDevice: ...
     @property
-    def pieces(self) -> tuple[Piece, ...]: ...
+    def pieces(self) -> tuple[LinkInput, ...]: ...
     @property
-    def parsed(self) -> Module: ...
+    def parsed(self) -> PtxModule: ...
     def variable_names(self) -> tuple[str, ...]: ...
     def global_address(self, name: str) -> tuple[int, int]: ...
     @property
@@ -83,7 +83,7 @@ class LoadedModule(Protocol):
     def launch_queue(self) -> LaunchQueue: ...
 
 
-class Kernel(Protocol):
+class LoadedKernel(Protocol):
     """A kernel of a module on a device. `labels` and `elements` are the names and element sizes of its parameters."""
 
     name: str

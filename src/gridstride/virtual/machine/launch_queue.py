@@ -21,8 +21,8 @@ from gridstride.virtual.abi.grid_launches import (
 )
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
-    from gridstride.virtual.machine.summary import Entry
+    from gridstride.virtual.machine.interfaces import VirtualDevice
+    from gridstride.virtual.machine.summary import KernelEntry
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +87,7 @@ class GridCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class LaunchFailure:
     """A launch or a call that failed, and whether the thread asked for the error."""
 
     code: int
@@ -107,7 +107,7 @@ class Failure:
 class LaunchQueue:
     """Where the threads of one module's kernels leave what they launch; room for `limit` operations at a time."""
 
-    def __init__(self, device: Device, entries: Sequence[Entry], limit: int) -> None:
+    def __init__(self, device: VirtualDevice, entries: Sequence[KernelEntry], limit: int) -> None:
         self._device, self._limit = device, limit
         sizes = [e.parameters[-1].offset + e.parameters[-1].size for e in entries if e.parameters]
         self.stride = -(-max([64, *sizes]) // 64) * 64
@@ -157,11 +157,11 @@ class LaunchQueue:
         memory = [int(r[name]) for name in ("target", "source", "bytes", "value")]
         return QueuedOperation(int(r["kind"]), _thread(r), stream, function, shape, packed, *memory)
 
-    def failures(self) -> tuple[list[Failure], int]:
+    def failures(self) -> tuple[list[LaunchFailure], int]:
         """The first errors, and how many there were in all."""
         total = int(self.record["failures"][0])
         kept = self._failed[: min(total, MAX_FAILURES)]
-        return [Failure(int(f["code"]), int(f["function"]), _thread(f), bool(f["seen"])) for f in kept], total
+        return [LaunchFailure(int(f["code"]), int(f["function"]), _thread(f), bool(f["seen"])) for f in kept], total
 
     def release(self) -> None:
         """Gives the device memory back."""
@@ -178,7 +178,7 @@ def _dim3(values: Iterable[Any]) -> Dim3:
     return x, y, z
 
 
-def _callables(entries: Sequence[Entry], chip: DeviceProperties) -> Array:
+def _callables(entries: Sequence[KernelEntry], chip: DeviceProperties) -> Array:
     """By function number; the last one is for what is no function at all."""
     table = np.zeros(max((e.number for e in entries), default=0) + 2, CALLABLE.dtype())
     for e in entries:
@@ -210,7 +210,7 @@ def _attributes(chip: DeviceProperties) -> Array:
     return table
 
 
-def _error_texts(device: Device) -> tuple[int, Array]:
+def _error_texts(device: VirtualDevice) -> tuple[int, Array]:
     """Where the names and texts of errors lie in device memory: its address, and a table of addresses by code."""
     text, at, offsets = bytearray(), {}, np.zeros(2 * _NAMES, np.uint64)
     for part in range(2):

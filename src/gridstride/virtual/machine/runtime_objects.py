@@ -23,7 +23,7 @@ these, and what they call, as the rest takes in all.
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RuntimeObject:
     """Names that it defines, and its IR; `effort` is what LLVM spends on it: -O2 where that is worth its time."""
 
     names: tuple[str, ...]
@@ -35,8 +35,8 @@ class Part:
 class RuntimeObjects:
     """`core` are loaded for every kernel, and `rare` for those that call it."""
 
-    core: tuple[Part, Part]
-    rare: Part
+    core: tuple[RuntimeObject, RuntimeObject]
+    rare: RuntimeObject
 
 
 def split() -> RuntimeObjects:
@@ -87,7 +87,7 @@ def _reached(names: Iterable[str], calls: dict[str, set[str]]) -> set[str]:
     return seen
 
 
-def _part(module: IrModule, names: list[str], assembly: Iterable[str], *, effort: Effort = "usual") -> Part:
+def _part(module: IrModule, names: list[str], assembly: Iterable[str], *, effort: Effort = "usual") -> RuntimeObject:
     """The functions with what they use: declarations, and the tables of the preamble."""
     texts, own = _texts(module), set(names)
     body = [texts[name] for name in names]
@@ -96,7 +96,7 @@ def _part(module: IrModule, names: list[str], assembly: Iterable[str], *, effort
     heads = {name: f"declare {text.split('define ', 1)[1].split(' #', 1)[0]}" for name, text in texts.items()}
     declared = [t for name, t in (module.signatures | heads).items() if name in used and name not in own]
     written = re.findall(r"\.globl (\w+)", "".join(assembly))
-    return Part((*names, *written), "\n".join([*assembly, *tables, *declared, *body, ATTRIBUTES]), effort)
+    return RuntimeObject((*names, *written), "\n".join([*assembly, *tables, *declared, *body, ATTRIBUTES]), effort)
 
 
 Effort = Literal["quick", "usual", "thorough"]

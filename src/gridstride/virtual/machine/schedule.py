@@ -70,7 +70,6 @@ class Schedule:
 
 IN_TURN = Schedule()
 REVERSED = Schedule("reversed", "reversed", lanes="reversed")
-ONE_AT_A_TIME = replace(IN_TURN, resident=1)
 IN_STEP = replace(IN_TURN, in_step=True)
 
 
@@ -80,7 +79,7 @@ def seeded(seed: int) -> Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class AffinePermutation:
     """A permutation of 0 to count - 1 that machine code works out: the i-th is (step · i + first) mod count, counted
     from the other end where `back` is 1.
     """
@@ -94,14 +93,14 @@ _PRODUCT = 1 << 63
 """step · i stays below this, so that 64 bits hold it."""
 
 
-def turns(order: str, count: int, *, seed: int, what: str) -> Turns:
+def turns(order: str, count: int, *, seed: int, what: str) -> AffinePermutation:
     """The permutation of `count` blocks or warps (`what`: each draws its own)."""
     if order != "seeded":
-        return Turns(back=int(order == "reversed"))
+        return AffinePermutation(back=int(order == "reversed"))
     draw = random.Random(f"{what} {seed} {count}")
     most = max(1, min(count - 1, _PRODUCT // count))
     step = next(s for s in (draw.randint(1, most) for _ in range(1 << 20)) if math.gcd(s, count) == 1)
-    return Turns(step, draw.randrange(count), draw.randrange(2))
+    return AffinePermutation(step, draw.randrange(count), draw.randrange(2))
 
 
 def fill(record: Any, schedule: Schedule, blocks: int, warps: int) -> None:

@@ -33,7 +33,7 @@ PARAMETER_ALIGN = 128
 """Bytes: a struct may ask for that much, as a tensor map does."""
 
 
-class Room:
+class WorkerMemory:
     """Memory of one worker that grows to what the largest launch needs and is used by all."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Demand:
 class Session:
     """Records for launches of one kernel with one demand; reused as long as launches look alike."""
 
-    def __init__(self, tables: Tables, demand: Demand, rooms: list[Room]) -> None:
+    def __init__(self, tables: Tables, demand: Demand, rooms: list[WorkerMemory]) -> None:
         self.demand = demand
         self.launch = np.zeros(1, LAUNCH.dtype())
         self.workers = np.zeros(demand.workers, WORKER.dtype())
@@ -126,7 +126,7 @@ class Session:
                 if demand.shared:
                     self._lane_shadow(index)
 
-    def _fill(self, index: int, room: Room, tables: Tables, fibers: int, stack: int) -> None:
+    def _fill(self, index: int, room: WorkerMemory, tables: Tables, fibers: int, stack: int) -> None:
         demand, record = self.demand, self.workers[index]
         fibers_of_slots = demand.slots * (demand.warps + tables.groups)
         shared = -(-max(demand.shared, 1) // SHARED_ALIGN) * SHARED_ALIGN
@@ -150,7 +150,7 @@ class Session:
             record["wgmma"] = self._rent(room, "wgmma", fibers_of_slots * FLIGHT_BYTES)
         record["slots"], record["index"] = demand.slots, index
 
-    def _rent(self, room: Room, name: str, size: int) -> int:
+    def _rent(self, room: WorkerMemory, name: str, size: int) -> int:
         memory, base = room.memory(name, size)
         self._rented.append(memory)
         return base

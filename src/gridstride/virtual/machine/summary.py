@@ -13,11 +13,11 @@ from gridstride.protocol import ParameterLayout
 from gridstride.virtual.abi.grid_launches import FUNCTION_BASE
 from gridstride.virtual.lowering.frame_layout import parameter_layout, shared_bytes
 from gridstride.virtual.machine import engine
-from gridstride.virtual.ptx.module import Function, Immediate, Module, Variable
+from gridstride.virtual.ptx.module import Function, Immediate, PtxModule, Variable
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KernelEntry:
     """A kernel. `static_shared` and `local` in bytes; `most_threads` as .maxntid or .reqntid say, None where they do
     not; `number` is its place among the module's functions, as function pointers count. `cluster` and `most_cluster`
     as .reqnctapercluster and .maxclusterrank say; `flags` as the PTX names them.
@@ -36,11 +36,11 @@ class Entry:
     """The block that .reqntid asks for; empty where any will do."""
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Entry:
+    def from_json(data: dict[str, Any]) -> KernelEntry:
         parameters = tuple(ParameterLayout(**p) for p in data["parameters"])
         cluster = None if data["cluster"] is None else tuple(data["cluster"])
         known = {"parameters": parameters, "cluster": cluster}
-        return Entry(**{**data, **known, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
+        return KernelEntry(**{**data, **known, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Placed:
 class Summary:
     """A PTX text's kernels and variables, and how many bytes of them are constants."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[KernelEntry, ...]
     variables: tuple[Placed, ...]
     constants: int
 
@@ -97,11 +97,11 @@ class Summary:
     @staticmethod
     def from_json(text: bytes) -> Summary:
         data = json.loads(text)
-        entries = tuple(Entry.from_json(e) for e in data["entries"])
+        entries = tuple(KernelEntry.from_json(e) for e in data["entries"])
         return Summary(entries, tuple(Placed.from_json(v) for v in data["variables"]), data["constants"])
 
 
-def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
+def summary(text_digest: str, parsed: Callable[[], PtxModule]) -> Summary:
     """The summary of a text, from the cache or made of the module now; raises what `parsed` raises."""
     cache, key = shared_cache("machine"), f"summary/{engine.sources()}/{text_digest}"
     stored = cache.get(key)
@@ -112,7 +112,7 @@ def summary(text_digest: str, parsed: Callable[[], Module]) -> Summary:
     return fresh
 
 
-def summarise(module: Module) -> Summary:
+def summarise(module: PtxModule) -> Summary:
     """What a module's text says that does not depend on where it is loaded."""
     entries = tuple(_entry(module, f) for f in module.entries)
     variables = tuple(_global_variables(module))
@@ -120,7 +120,7 @@ def summarise(module: Module) -> Summary:
     return Summary(entries, tuple(_placed(module, key, v) for key, v in variables), constants)
 
 
-def _entry(module: Module, function: Function) -> Entry:
+def _entry(module: PtxModule, function: Function) -> KernelEntry:
     limits = [math.prod(function.directives[d]) for d in ("maxntid", "reqntid") if function.directives.get(d)]
     layouts = tuple(_parameter(v, offset) for v, offset in parameter_layout(function.params))
     x, y, z = (*function.directives.get("reqnctapercluster", ()), 1, 1, 1)[:3]
@@ -131,7 +131,7 @@ def _entry(module: Module, function: Function) -> Entry:
     local = sum(v.size for v in function.variables.values() if v.space == "local")
     exact = (*function.directives.get("reqntid", ()), 1, 1)[:3] if "reqntid" in function.directives else ()
     shared, most = shared_bytes(module, function), min(limits, default=None)
-    return Entry(function.name, layouts, shared, most, cluster, most_cluster, flags, number, local, exact)
+    return KernelEntry(function.name, layouts, shared, most, cluster, most_cluster, flags, number, local, exact)
 
 
 def _parameter(variable: Variable, offset: int) -> ParameterLayout:
@@ -139,13 +139,13 @@ def _parameter(variable: Variable, offset: int) -> ParameterLayout:
     return ParameterLayout(offset, variable.size, variable.align, type_, variable.pointer)
 
 
-def _global_variables(module: Module) -> Iterator[tuple[str, Variable]]:
+def _global_variables(module: PtxModule) -> Iterator[tuple[str, Variable]]:
     scopes = [("", module.variables), *((f"{f.name}/", f.variables) for f in module.functions.values())]
     for prefix, variables in scopes:
         yield from ((prefix + n, v) for n, v in variables.items() if v.space in ("global", "const"))
 
 
-def _placed(module: Module, key: str, variable: Variable) -> Placed:
+def _placed(module: PtxModule, key: str, variable: Variable) -> Placed:
     functions = {name: number for number, name in enumerate(module.functions)}
     step, data, pointers = variable.info.size, bytearray(), []
     for item in variable.initializer or ():

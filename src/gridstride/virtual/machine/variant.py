@@ -16,7 +16,7 @@ from gridstride.virtual.abi.execution_records import MOST_GROUPS
 from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.program import Lowered
-from gridstride.virtual.lowering.source_sites import Site
+from gridstride.virtual.lowering.source_sites import SourceSite
 from gridstride.virtual.machine import engine
 from gridstride.virtual.machine.tiers import (
     OBSERVED_WAITS,
@@ -26,7 +26,7 @@ from gridstride.virtual.machine.tiers import (
     Replacement,
     fits,
 )
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Variant:
 class _Request:
     """A kernel to be compiled for a block shape, and the names under which its code is kept."""
 
-    parsed: Callable[[], Module]
+    parsed: Callable[[], PtxModule]
     key: str
     name: str
     shape: BlockShape
@@ -142,7 +142,7 @@ class _Request:
         return _tables(lowered, observer.tables() if observer else None), lowered
 
 
-def build(parsed: Callable[[], Module], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
+def build(parsed: Callable[[], PtxModule], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
     """The kernel for a block shape, from the cache or, with the parsed text, compiled now: quickly, where it is long.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
@@ -216,7 +216,7 @@ def _tables(lowered: Lowered, counters: CounterTables | None) -> Tables:
     )  # fmt: skip
 
 
-def _place(site: Site) -> KernelSite:
+def _place(site: SourceSite) -> KernelSite:
     file, line = site.place or (None, None)
     return KernelSite(
         site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called, site.array

@@ -168,7 +168,7 @@ class Counters(LineCounters):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LaunchCounts:
     """What the machine counted in one launch, summed over workers, in some of its blocks or in all.
 
     A judge asks hundreds of launches what was found and one of them what it did: lines and totals are worked out when

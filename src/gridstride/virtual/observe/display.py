@@ -11,7 +11,7 @@ from gridstride.virtual.observe.figures import aligned, percent, short, times
 
 if TYPE_CHECKING:
     from gridstride.virtual.observe.counters import LineCounters
-    from gridstride.virtual.observe.run import Run
+    from gridstride.virtual.observe.run import ObservedRun
 
 _WIDEST = 64  # characters of a source line in a terminal
 _BUSIEST = 24  # lines of a table before the rest is left out: what matters is among the first few
@@ -21,7 +21,7 @@ _NOTICEABLE = 1.05
 _SOURCE = 1  # the column that is text
 
 
-def text(run: Run) -> str:
+def text(run: ObservedRun) -> str:
     """The run as a short table: totals, the lines that did most of it, findings."""
     lines = run.counters.lines
     table = aligned(_HEADER, [_cells(run, line) for line in _busiest(lines)], left=(_SOURCE,)) if lines else []
@@ -31,7 +31,7 @@ def text(run: Run) -> str:
     return "\n".join([*head, *_heap(run), *_launched(run), *([""] if table else []), *table, *more, *_findings(run)])
 
 
-def html(run: Run) -> str:
+def html(run: ObservedRun) -> str:
     """The run for a notebook: the same table, each line shaded by its share of the instructions."""
     head = "".join(f"<th style='{_align(column)}'>{name}</th>" for column, name in enumerate(_HEADER))
     body = "".join(_html_row(run, line) for line in run.counters.lines)
@@ -50,7 +50,7 @@ def html(run: Run) -> str:
     )
 
 
-def _heap(run: Run) -> list[str]:
+def _heap(run: ObservedRun) -> list[str]:
     """What the run did to the device heap, where it did anything."""
     use = run.heap
     if use is None or not (use.allocations or use.frees or use.failed):
@@ -65,7 +65,7 @@ def share(line: LineCounters, total: LineCounters) -> float:
     return line.instructions / total.instructions if total.instructions else 0.0
 
 
-def _launched(run: Run) -> list[str]:
+def _launched(run: ObservedRun) -> list[str]:
     """The grids that the run launched itself, and those below them."""
     below = list(run.descendants())
     if not below:
@@ -82,7 +82,7 @@ def excess(line: LineCounters) -> str:
     return times(line.global_sectors / dense) if dense and line.global_sectors > _NOTICEABLE * dense else ""
 
 
-def _html_row(run: Run, line: LineCounters) -> str:
+def _html_row(run: ObservedRun, line: LineCounters) -> str:
     # Amber that lets the page through: legible on a light and on a dark one.
     shade = f";background:rgba(230,140,30,{0.5 * share(line, run.counters) ** 0.5:.3f})"
     cells = [
@@ -101,7 +101,7 @@ def _busiest(lines: Sequence[LineCounters]) -> list[LineCounters]:
     return [lines[index] for index in sorted(busiest)]
 
 
-def _cells(run: Run, line: LineCounters, *, widest: int | None = _WIDEST) -> list[str]:
+def _cells(run: ObservedRun, line: LineCounters, *, widest: int | None = _WIDEST) -> list[str]:
     source = _source_line(run, line)
     reaches, shared = line.global_requests > 0, line.shared_requests > 0
     return [
@@ -117,7 +117,7 @@ def _cells(run: Run, line: LineCounters, *, widest: int | None = _WIDEST) -> lis
     ]
 
 
-def _source_line(run: Run, line: LineCounters) -> str:
+def _source_line(run: ObservedRun, line: LineCounters) -> str:
     """The line's text; the file's name where the text is not at hand."""
     known = run.sources.get(line.file or "")
     lines = (known or run.source or "").splitlines()
@@ -127,7 +127,7 @@ def _source_line(run: Run, line: LineCounters) -> str:
     return (line.file or "") if line.line else "(what belongs to no line)"
 
 
-def _own_file(run: Run) -> str | None:
+def _own_file(run: ObservedRun) -> str | None:
     """The file that the kernel stands in: the one with most instructions, as `source` is one file's text."""
     sums: dict[str | None, int] = {}
     for line in run.counters.lines:
@@ -135,7 +135,7 @@ def _own_file(run: Run) -> str | None:
     return max(sums, key=lambda file: sums[file], default=None)
 
 
-def _title(run: Run) -> str:
+def _title(run: ObservedRun) -> str:
     shared = f", {run.shared} bytes shared" if run.shared else ""
     return f"{run.kernel} on virtual {run.chip}: grid {_dims(run.grid)}, block {_dims(run.block)}{shared}"
 
@@ -145,7 +145,7 @@ def _dims(dims: Sequence[int]) -> str:
     return "×".join(str(dim) for dim in dims[:used])
 
 
-def _totals(run: Run) -> str:
+def _totals(run: ObservedRun) -> str:
     counters = run.counters
     per_request = f" ({counters.sectors_per_request:.1f} per request)" if counters.global_requests else ""
     parts = [
@@ -159,7 +159,7 @@ def _totals(run: Run) -> str:
     return ", ".join(parts) + ("" if counters.exact else scaled)
 
 
-def _prediction(run: Run) -> str:
+def _prediction(run: ObservedRun) -> str:
     """The limiter first, then what each of the busiest parts would need alone."""
     if run.stopped:
         return "stopped before its end: the counts are of what had run until then, and predict nothing"
@@ -172,11 +172,11 @@ def _prediction(run: Run) -> str:
     return f"limited by {predicted.limiter}: {predicted.ms:.3g} ms predicted ({', '.join(parts)})"
 
 
-def _occupancy(run: Run) -> str:
+def _occupancy(run: ObservedRun) -> str:
     return str(run.occupancy)
 
 
-def _besides(run: Run) -> list[str]:
+def _besides(run: ObservedRun) -> list[str]:
     """What only some kernels do, in one line."""
     c = run.counters
     sentences = [
@@ -194,5 +194,5 @@ def _besides(run: Run) -> list[str]:
     return [", ".join(shown)] if shown else []
 
 
-def _findings(run: Run) -> list[str]:
+def _findings(run: ObservedRun) -> list[str]:
     return [f"! {finding}" for finding in run.findings]

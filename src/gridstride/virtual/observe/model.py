@@ -6,19 +6,19 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from gridstride.virtual.chips import Chip
-from gridstride.virtual.observe.counters import Counted, Counters
+from gridstride.virtual.observe.counters import Counters, LaunchCounts
 from gridstride.virtual.observe.occupancy import Dim3, Occupancy, occupancy
 from gridstride.virtual.observe.predict import GridShape, Prediction, predict
 from gridstride.virtual.observe.registers import Registers, registers_of
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel
 
 
-class Model:
+class LaunchModel:
     """Of one launch. `shared` in bytes, static and dynamic together."""
 
-    def __init__(self, kernel: Kernel, counted: Counted, grid: Dim3, block: Dim3, shared: int) -> None:
+    def __init__(self, kernel: LoadedKernel, counted: LaunchCounts, grid: Dim3, block: Dim3, shared: int) -> None:
         module = kernel.module
         self.chip: Chip = module.device.model
         self.grid, self.block, self.shared = grid, block, shared
@@ -75,7 +75,7 @@ class Model:
         return GridShape(grid[0] * grid[1] * grid[2], -(-threads // 32), max(1, held.blocks))
 
 
-def kernel_registers(kernel: Kernel) -> Registers:
+def kernel_registers(kernel: LoadedKernel) -> Registers:
     """Registers per thread of a loaded kernel."""
     module = kernel.module
     arch = module.device.properties.arch

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gridstride.compiler.cache import shared as shared_cache
 from gridstride.virtual.ptx.flow import cfg, liveness
-from gridstride.virtual.ptx.module import Function, Module
+from gridstride.virtual.ptx.module import Function, PtxModule
 from gridstride.virtual.ptx.types import TYPES
 
 _TIME_LIMIT = 30.0  # seconds for ptxas; longer, and the estimate must do
@@ -56,7 +56,7 @@ def _installed() -> Iterator[Path]:
             yield Path(folder) / inside
 
 
-def registers_of(ptx: str | None, digest: str, parsed: Callable[[], Module], entry: str, arch: str) -> Registers:
+def registers_of(ptx: str | None, digest: str, parsed: Callable[[], PtxModule], entry: str, arch: str) -> Registers:
     """What the kernel `entry` of a text takes on `arch` ("sm_90"); estimated where there is no one text."""
     registers = _said(ptx, digest, arch).get(entry) if ptx is not None else None
     if registers is not None:

@@ -18,17 +18,17 @@ from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, evenly, in_pairs
 from gridstride.virtual.machine.session import Session
 from gridstride.virtual.machine.variant import Tables, Variant
-from gridstride.virtual.observe.counters import Counted, Counters
-from gridstride.virtual.observe.model import Model
+from gridstride.virtual.observe.counters import Counters, LaunchCounts
+from gridstride.virtual.observe.model import LaunchModel
 from gridstride.virtual.observe.occupancy import Occupancy
 from gridstride.virtual.observe.predict import Prediction
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device, Kernel
+    from gridstride.virtual.machine.interfaces import LoadedKernel, VirtualDevice
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ObservedRun:
     """What one launch did. `source` is the CUDA text where there is one; `findings` is empty for a clean run; `heap` is
     its use of the device heap. Of a large grid some blocks stand for all (`counters.sampled`), and races are looked for
     among those: VirtualGPU(sanitize=True) looks at every block.
@@ -40,17 +40,17 @@ class Run:
     block: Dim3
     shared: int
     findings: tuple[KernelFinding, ...]
-    model: Model
+    model: LaunchModel
     source: str | None = None
     heap: HeapUse | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     """Texts by file name, of a kernel linked from several."""
-    children: Sequence[Run] = ()
+    children: Sequence[ObservedRun] = ()
     """The grids that this one launched itself, in the order in which they ran, each with its own."""
     stopped: bool = False
     """Whether a fault ended it: the counts are of what had run until then."""
 
-    def descendants(self) -> Iterator[Run]:
+    def descendants(self) -> Iterator[ObservedRun]:
         """The grids that this one launched, and those that they launched."""
         waiting = list(reversed(self.children))
         while waiting:  # a chain of tail launches may be thousands of grids deep
@@ -96,12 +96,14 @@ class Run:
 class Seen:
     """One grid's Run without its children, whether a fault ended it, and its code's tables."""
 
-    run: Run
+    run: ObservedRun
     stopped: bool
     tables: Tables
 
 
-def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | None = None, root: bool = False) -> Seen:
+def observe_one(
+    kernel: LoadedKernel, shape: Shape, packed: bytes, *, limit: float | None = None, root: bool = False
+) -> Seen:
     """Runs one grid on the observed build, in at most `limit` seconds; `root` where the host launched it."""
     device = kernel.module.device
     grid, block, total = shape.grid, shape.block, shape.blocks
@@ -126,13 +128,13 @@ def observe_one(kernel: Kernel, shape: Shape, packed: bytes, *, limit: float | N
     findings += read_only_writes(kernel, (grid, block), variant, packed)
     device.shadow.close(device.touched.bytes)
     extent = variant.tables.static_shared + shape.shared
-    model = Model(kernel, counted, grid, block, extent)
-    run = Run(kernel.title, device.chip, grid, block, extent, findings, model, kernel.module.pieces[0].source,
+    model = LaunchModel(kernel, counted, grid, block, extent)
+    run = ObservedRun(kernel.title, device.chip, grid, block, extent, findings, model, kernel.module.pieces[0].source,
               device.heap.use(before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
 
 
-def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
+def _observed_blocks(grid: Dim3, team: int, device: VirtualDevice) -> ObservedBlocks:
     """Of a grid of clusters of `team` blocks: all under the sanitizer, else some. Where somebody gives an order, races
     are what the run is made for.
     """
@@ -142,7 +144,7 @@ def _observed_blocks(grid: Dim3, team: int, device: Device) -> ObservedBlocks:
     return evenly(grid, team) if device.schedule is None else in_pairs(blocks, device.schedule, team)
 
 
-def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
+def _watch_unset(session: Session, variant: Variant, device: VirtualDevice) -> None:
     """Has reads of global memory checked, where something may be unset."""
     shadow, low, span = device.unset.shadow(device.arena)
     assert variant.tables.counters is not None
@@ -151,8 +153,8 @@ def _watch_unset(session: Session, variant: Variant, device: Device) -> None:
         device.heap.watched = True
 
 
-def _counted(session: Session, variant: Variant, blocks: int, total: int, device: Device) -> Counted:
+def _counted(session: Session, variant: Variant, blocks: int, total: int, device: VirtualDevice) -> LaunchCounts:
     raw = np.sum(session.counters, axis=0)
     touched = device.touched.take(total / blocks, stopped=session.stopped())
     assert variant.tables.counters is not None
-    return Counted(raw, variant.tables.counters, blocks, total, touched)
+    return LaunchCounts(raw, variant.tables.counters, blocks, total, touched)

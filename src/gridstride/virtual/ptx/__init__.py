@@ -1,7 +1,7 @@
 """PTX text to a typed module: `parse(text) -> Module`. Lexer, parser, control-flow graph, liveness."""
 
-from gridstride.virtual.ptx.module import Module
+from gridstride.virtual.ptx.module import PtxModule
 from gridstride.virtual.ptx.parsing.parser import parse
 from gridstride.virtual.ptx.syntax_errors import PtxError
 
-__all__ = ["Module", "PtxError", "parse"]
+__all__ = ["PtxError", "PtxModule", "parse"]

@@ -10,14 +10,14 @@ among types. Operands:
     *n              a vector of n; `*` of any length
     |p  |p?         beside a predicate destination, which may be missing where `?` stands
     []  [t]         an address; one with coordinates (of a tensor)
-    #  #a-b  #a/b   an integer constant; in a range; out of a list
+    #  #a-b  #a/b   an integer constant; in a range, `#a-b+s` in steps; out of a list
     m               whatever mov takes: also special registers and names, and vectors that make up the type
     v               a 32-bit integer register, with a selector or not, or a constant
     x               anything
     ?               at the end of an operand: it and what follows may be missing
 
-Opcodes without a line (call, branches, matrices, textures), and bulk copies, are checked where they are lowered; what
-has one is right when it gets there, and nothing of it is checked again.
+Opcodes without a line (call, branches, matrices, textures), and bulk copies but for their groups, are checked where
+they are lowered; what has one is right when it gets there, and nothing of it is checked again.
 """
 
 from __future__ import annotations

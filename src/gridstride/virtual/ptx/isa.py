@@ -11,8 +11,8 @@ and the import fails until it is. The columns:
               colon are among its modifiers (`::` and what follows left out); `-` for every target that is left
     writes    `first`: its first operand, unless that is an address; `-`: no register; a word: the first operand where
               the word is among its first two modifiers
-    result    how what it writes varies over the lanes of a warp: one of `Result`; `varying:local,shared` where one of
-              the words must be among the modifiers for it to vary, else as the word before, or `uniform`
+    result    how what it writes varies over the lanes of a warp: one of `Uniformity`; `varying:local,shared` where one
+              of the words must be among the modifiers for it to vary, else as the word before, or `uniform`
     meaning   what becomes of an operand that means nothing, in the observed build: one of `Meaning`
     order     `meets`: lanes may count on what other lanes of the warp did before; `polls`: a thread does it while it
               waits for another one; `holds`: it may hold its lanes until others come, after which they have met
@@ -61,7 +61,7 @@ class Class(Enum):
     """Orders, hints and what has no unit of its own: counted with the integers."""
 
 
-class Result(Enum):
+class Uniformity(Enum):
     """How a result varies over the lanes of a warp."""
 
     UNIFORM = "uniform"
@@ -107,7 +107,7 @@ class Opcode:
     added: bool
     targets: tuple[tuple[frozenset[str], str], ...]
     writes: frozenset[str] | None
-    result: Result
+    result: Uniformity
     varies_with: frozenset[str]
     meaning: Meaning
     meets: bool
@@ -159,7 +159,7 @@ def _row(line: str, forms: tuple[str, ...]) -> Iterator[Opcode]:
         added=operands == "added",
         targets=_targets(target),
         writes=None if writes == "-" else frozenset(writes.split(",")) - {"first"},
-        result=_word(Result, result.strip() or "uniform", line),
+        result=_word(Uniformity, result.strip() or "uniform", line),
         varies_with=frozenset(varies.split(",")) - {""},
         meaning=_word(Meaning, meaning, line),
         meets=meets,

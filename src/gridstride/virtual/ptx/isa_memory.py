@@ -112,6 +112,8 @@ cp            | memory     | 0-8      | bulk:sm_90 sm_80 | -      | uniform     
     async cg OWN global [PREFETCH] [L2::cache_hint] : [] [] #16/16 x? x?
     async commit_group/wait_all :
     async wait_group : #
+    async bulk commit_group :
+    async bulk wait_group [read] : #
     async mbarrier arrive [noinc] [OWN] b64 : []
 mbarrier | other | forms | sm_80 | first | varying:arrive,arrive_drop | used | meets polls | shared::cluster
     init [OWN] b64 : [] u32

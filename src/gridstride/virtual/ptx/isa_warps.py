@@ -31,7 +31,7 @@ griddepcontrol | other   | forms    | sm_90         | -         | uniform | noth
 nanosleep      | other   | forms    | -             | -         | uniform | nothing  | polls | -
     u32 : u32
 setmaxnreg     | other   | forms    | sm_90a        | -         | uniform | nothing  | -     | -
-    inc/dec sync aligned u32 : #24-256
+    inc/dec sync aligned u32 : #24-256+8
 pmevent        | other   | forms    | -             | -         | uniform | nothing  | -     | -
     [mask] : #
 # Between lanes

@@ -10,7 +10,7 @@ from typing import Any
 
 from gridstride.protocol import LinkError
 from gridstride.virtual.errors import source_name
-from gridstride.virtual.ptx.module import Function, Instruction, Module, SourceLocation, Symbol, Variable
+from gridstride.virtual.ptx.module import Function, Instruction, PtxModule, SourceLocation, Symbol, Variable
 from gridstride.virtual.ptx.parsing.signature import shape
 
 _FILES = 1 << 20
@@ -30,7 +30,7 @@ _RUNTIME = dict.fromkeys(("__cuda", "cudaGr", "cudaCG"), "CUDA's device runtime 
 Definition = Function | Variable
 
 
-def link(modules: Sequence[Module], *, known: Collection[str] = frozenset()) -> Module:
+def link(modules: Sequence[PtxModule], *, known: Collection[str] = frozenset()) -> PtxModule:
     """The modules joined; `known` are the functions that the machine itself has (printf, malloc).
 
     LinkError names every symbol that is used and defined nowhere, defined twice, or declared otherwise than defined.
@@ -43,12 +43,12 @@ def link(modules: Sequence[Module], *, known: Collection[str] = frozenset()) -> 
 
 
 class _Linker:
-    def __init__(self, modules: Sequence[Module], known: Collection[str]) -> None:
+    def __init__(self, modules: Sequence[PtxModule], known: Collection[str]) -> None:
         self.modules, self.known = modules, known
         self.aliases = {name: target for m in modules for name, target in m.aliases.items()}
         self.problems: list[str] = []
 
-    def joined(self) -> Module:
+    def joined(self) -> PtxModule:
         first = self.modules[0]
         for m in self.modules[1:]:
             if m.address_size != first.address_size:
@@ -73,7 +73,7 @@ class _Linker:
             filename=", ".join(m.filename for m in self.modules),
         )
 
-    def _resolved(self, table: Callable[[Module], Mapping[str, Any]], problem: _Problem) -> dict[str, Any]:
+    def _resolved(self, table: Callable[[PtxModule], Mapping[str, Any]], problem: _Problem) -> dict[str, Any]:
         """Each name once, in the order of the files."""
         symbols: dict[str, Any] = {}
         for name in dict.fromkeys(name for m in self.modules for name in table(m)):
@@ -147,7 +147,7 @@ class _Linker:
 _Problem = Callable[[Any, Any], str]
 
 
-def _named(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
+def _named(module: PtxModule, names: set[str]) -> Iterator[tuple[str, str]]:
     for f in module.functions.values():
         own = {*f.variables, *(v.name for v in (*f.params, *f.returns))}
         for ins in f.instructions:
@@ -160,7 +160,7 @@ def _named(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
                 yield item.name, f"{module.filename} by `{_shown(v.name)}`"
 
 
-def _place(module: Module, ins: Instruction) -> str:
+def _place(module: PtxModule, ins: Instruction) -> str:
     if ins.loc is None:
         return f"{module.filename}, PTX line {ins.ptx_line}"
     at = ins.loc.outermost
@@ -178,7 +178,7 @@ def _symbols(value: Any) -> Iterator[Symbol]:
             yield from _symbols(getattr(value, f.name))
 
 
-def _symbols_of(module: Module) -> Iterator[tuple[str, Definition]]:
+def _symbols_of(module: PtxModule) -> Iterator[tuple[str, Definition]]:
     yield from module.functions.items()
     yield from module.variables.items()
 
@@ -221,7 +221,7 @@ def _shown(name: str) -> str:
 
 
 # -- names and places of a module among others ------------------------------------------------------------------------
-def _renames(modules: Sequence[Module], index: int) -> dict[str, str]:
+def _renames(modules: Sequence[PtxModule], index: int) -> dict[str, str]:
     """New names for what is a file's own and has its name in another file too."""
     others = {n for k, m in enumerate(modules) if k != index for n in (*m.functions, *m.variables)}
     module = modules[index]
@@ -237,12 +237,12 @@ def _private(held: Definition) -> bool:
     return held.linkage == "" and not _dynamic(held)
 
 
-def _public_elsewhere(modules: Sequence[Module], name: str) -> bool:
+def _public_elsewhere(modules: Sequence[PtxModule], name: str) -> bool:
     tables = [t for m in modules[1:] for t in (m.functions, m.variables)]
     return any(name in t and not _private(t[name]) for t in tables)
 
 
-def _moved(module: Module, index: int, names: dict[str, str]) -> Module:
+def _moved(module: PtxModule, index: int, names: dict[str, str]) -> PtxModule:
     """A module with its files numbered apart from the others' and its private names changed where they clash."""
     if not index and not names:
         return module
@@ -285,7 +285,7 @@ class _Mover:
         return known[1]
 
 
-def _without_aliases(module: Module) -> Module:
+def _without_aliases(module: PtxModule) -> PtxModule:
     """The module with functions named by their own names, so that what they do is known wherever they are called."""
     mover = _Mover(0, dict(module.aliases))
     aliases = module.aliases.keys()

@@ -97,7 +97,7 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class DestinationPair:
     """`a|b`: two destinations, as in `shfl.sync.idx.b32 %r|%p` or `setp.lt.and.s32 %p|%q`. Either may be a `Sink`.
 
     The first of a `tex` with residency is a `Vector`.
@@ -140,7 +140,7 @@ Operand: TypeAlias = (
     | Special
     | Sink
     | Negated
-    | Pair
+    | DestinationPair
     | Selected
     | Arguments
 )
@@ -148,7 +148,7 @@ Operand: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where an instruction comes from: file (key of `Module.files`), line and column, all counted from 1.
+    """Where an instruction comes from: file (key of `PtxModule.files`), line and column, all counted from 1.
 
     `inlined_at` is the call site that this code was inlined into, `function` the inlined function where it is known.
     """
@@ -318,7 +318,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class PtxModule:
     """A parsed PTX text. `functions` includes declarations; `aliases` maps an alias to the function it stands for.
 
     `strings` holds the debug strings by label, as `.loc … function_name` uses them; `generator` is the compiler that

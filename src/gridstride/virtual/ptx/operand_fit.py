@@ -8,10 +8,10 @@ from functools import cache
 
 from gridstride.virtual.ptx.module import (
     Address,
+    DestinationPair,
     Immediate,
     Negated,
     Operand,
-    Pair,
     Register,
     Selected,
     Sink,
@@ -59,8 +59,10 @@ class Slot:
         """Which constants, where only some will do."""
         if not self.allowed:
             return ""
-        few = len(self.allowed) <= 4
-        return " out of " + ", ".join(map(str, self.allowed)) if few else f" {self.allowed[0]} to {self.allowed[-1]}"
+        if len(self.allowed) <= 4:
+            return " out of " + ", ".join(map(str, self.allowed))
+        first, second, *_, last = self.allowed
+        return f" {first} to {last}" + (f" in steps of {second - first}" if second > first + 1 else "")
 
 
 def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mapping[str, str]) -> tuple[int, str] | None:
@@ -95,7 +97,7 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     if slot.kind == "constant":
         is_integer = isinstance(operand, Immediate) and operand.kind == "int"
         return is_integer and (not slot.allowed or operand.bits in slot.allowed)  # type: ignore[union-attr]
-    if slot.pair == "p" and not isinstance(operand, Pair):
+    if slot.pair == "p" and not isinstance(operand, DestinationPair):
         return False
     if isinstance(operand, Vector):
         return len(operand.items) == max(1, slot.vector) and all(_item(slot, item, registers) for item in operand.items)
@@ -134,7 +136,7 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     match operand:
         case Register(name):
             return _holds(slot, registers[name])
-        case Pair(first, second):
+        case DestinationPair(first, second):
             beside = isinstance(second, Sink) or registers[second.name] == "pred"
             alone = replace(slot, pair="")
             return bool(slot.pair) and beside and not isinstance(first, Vector) and _fits(alone, first, registers)
@@ -197,5 +199,10 @@ def _described(operand: Operand, registers: Mapping[str, str]) -> str:
             return f"a vector of {len(items)}"
         case Selected(register, _):
             return f"a part of {shown(register.name)}"
-    words = {Address: "an address", TensorAddress: "an address with coordinates", Sink: "'_'", Pair: "two destinations"}
+    words = {
+        Address: "an address",
+        TensorAddress: "an address with coordinates",
+        Sink: "'_'",
+        DestinationPair: "two destinations",
+    }
     return words.get(type(operand), "something else")

@@ -12,11 +12,11 @@ from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import (
     Address,
     Arguments,
+    DestinationPair,
     Immediate,
     Instruction,
     Negated,
     Operand,
-    Pair,
     Register,
     Selected,
     TensorAddress,
@@ -65,7 +65,7 @@ def registers_of(operand: Operand) -> Iterator[str]:
             yield from registers_of(item)
     elif isinstance(operand, Negated | Selected):
         yield operand.register.name
-    elif isinstance(operand, Pair):
+    elif isinstance(operand, DestinationPair):
         yield from registers_of(operand.destination)
         yield from registers_of(operand.predicate)
     elif isinstance(operand, TensorAddress):

@@ -23,6 +23,7 @@ from gridstride.virtual.runtime.sanitize.clocks import emit_stamps
 from gridstride.virtual.runtime.sanitize.cluster_clocks import emit_cluster_clocks
 from gridstride.virtual.runtime.sanitize.cluster_orders import emit_cluster_orders
 from gridstride.virtual.runtime.sanitize.cluster_races import emit_cluster_races
+from gridstride.virtual.runtime.sanitize.copy_races import emit_copy_races
 from gridstride.virtual.runtime.sanitize.global_races import emit_global_races
 from gridstride.virtual.runtime.sanitize.phase_orders import emit_phase_orders
 from gridstride.virtual.runtime.sanitize.race_pairs import emit_pairs
@@ -46,7 +47,7 @@ RARE: tuple[EmitRuntime, ...] = (
     emit_mbarrier, emit_copies, emit_queue, emit_proxy, emit_reduce, emit_tensor, emit_clusters,
     emit_cluster_barrier, emit_cluster_memory, emit_multicast, emit_cluster_clocks, emit_cluster_races,
     emit_cluster_orders, emit_textures, emit_descriptors, emit_warpgroups, emit_warpgroup, emit_launches,
-    emit_lanes, emit_phase_orders,
+    emit_lanes, emit_phase_orders, emit_copy_races,
 )  # fmt: skip
 """What few kernels use, compiled when one does: no core one calls it."""
 

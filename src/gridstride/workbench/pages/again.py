@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from nicegui import ui
 
 from gridstride.course.content import readable_days
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.quiz import returning
 from gridstride.course.learner.standing import answers_by_question
-from gridstride.course.lesson import Day, Question
+from gridstride.course.lesson import Day, QuizQuestion
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench
 
 _SHOWN = 12  # a sitting
 
 
-def read(progress: Progress) -> list[tuple[Day, Question]]:
+def read(progress: LearnerProgress) -> list[tuple[Day, QuizQuestion]]:
     """From the learner's record."""
     return returning(readable_days()[0], answers_by_question(progress), datetime.now(UTC), but=0)
 

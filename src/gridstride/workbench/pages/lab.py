@@ -10,7 +10,7 @@ from nicegui import ui
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number
 from gridstride.course.learner.predictions import predictions
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.standing import standing
 from gridstride.course.lesson import Day
 from gridstride.workbench.jobs import Job, Jobs
@@ -23,7 +23,7 @@ from gridstride.workbench.state import Workbench
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class LabPage:
     """What the page shows. `verdict` and `report` are the day's newest jobs of either kind."""
 
     day: Day
@@ -35,11 +35,11 @@ class Lab:
     following: Day | None
 
 
-def read(progress: Progress, word: str) -> Lab:
+def read(progress: LearnerProgress, word: str) -> LabPage:
     """From the course and the learner's record; NoSuchDay, LessonError, ProgressError."""
     day = read_day(day_number(word))
     so_far, jobs = standing(day, progress), Jobs(progress)
-    return Lab(day, so_far.passed, so_far.hints, predictions(day, progress),
+    return LabPage(day, so_far.passed, so_far.hints, predictions(day, progress),
                jobs.latest(day.number, "judge"), jobs.latest(day.number, "explain"),
                following(day, progress))  # fmt: skip
 

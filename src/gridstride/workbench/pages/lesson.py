@@ -10,9 +10,9 @@ from nicegui import ui
 
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number, day_numbers, readable_days
-from gridstride.course.learner.progress import AnswerRecord, Progress
+from gridstride.course.learner.progress import AnswerRecord, LearnerProgress
 from gridstride.course.learner.standing import DayStanding, asked_with, standing
-from gridstride.course.lesson import Day, Question
+from gridstride.course.lesson import Day, QuizQuestion
 from gridstride.workbench.pages.prose import Sentences, prepare, prose
 from gridstride.workbench.pages.quiz import card
 from gridstride.workbench.state import Workbench
@@ -24,11 +24,11 @@ class Lesson:
 
     day: Day
     so_far: DayStanding
-    asked: tuple[tuple[Day, Question], ...]
+    asked: tuple[tuple[Day, QuizQuestion], ...]
     last: dict[tuple[int, str], AnswerRecord]
 
 
-def read(progress: Progress, word: str) -> Lesson:
+def read(progress: LearnerProgress, word: str) -> Lesson:
     """From the course and the learner's record; NoSuchDay, LessonError."""
     day = read_day(day_number(word))
     last = {(answer.day, answer.question): answer for answer in progress.answers()}

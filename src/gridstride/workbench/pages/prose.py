@@ -9,7 +9,7 @@ from pathlib import Path
 from nicegui import ui
 
 from gridstride.course.content import day_numbers
-from gridstride.course.files.markdown import Link, for_reader
+from gridstride.course.files.markdown import MarkdownLink, for_reader
 from gridstride.course.lesson import Day
 from gridstride.workbench.pages.markdown_html import html_of, listing_html, sentences_html
 
@@ -70,7 +70,7 @@ def listing(text: str, file: str) -> Listing:
     return Listing(text, _LANGUAGES.get(Path(file).suffix, "text"))
 
 
-def _link(link: Link) -> str:
+def _link(link: MarkdownLink) -> str:
     path, _, anchor = link.target.partition("#")
     if path.endswith("glossary.md"):
         return f"[{link.text}](/glossary#{anchor})"

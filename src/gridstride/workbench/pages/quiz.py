@@ -9,7 +9,7 @@ from nicegui import ui
 from gridstride.course.course_errors import LessonError, ProgressError
 from gridstride.course.learner.progress import AnswerRecord
 from gridstride.course.learner.quiz import AnswerError, mark
-from gridstride.course.lesson import LETTERS, Day, Question
+from gridstride.course.lesson import LETTERS, Day, QuizQuestion
 from gridstride.workbench.judge_process import JudgeEnded
 from gridstride.workbench.pages.frame import button, trouble
 from gridstride.workbench.pages.prose import Sentences
@@ -17,7 +17,7 @@ from gridstride.workbench.state import Workbench
 
 
 def card(
-    workbench: Workbench, day: Day, question: Question, *, number: int, again: str, last: AnswerRecord | None
+    workbench: Workbench, day: Day, question: QuizQuestion, *, number: int, again: str, last: AnswerRecord | None
 ) -> None:
     """The question, with its last answer where there is one."""
     with ui.element("section").classes("question").props(f'aria-label="Question {number}"'):
@@ -35,7 +35,7 @@ def card(
 class _Asked:
     """A question that is being answered in `body`."""
 
-    def __init__(self, workbench: Workbench, day: Day, question: Question, body: ui.element) -> None:
+    def __init__(self, workbench: Workbench, day: Day, question: QuizQuestion, body: ui.element) -> None:
         self._workbench, self._day, self._question, self._body = workbench, day, question, body
 
     def ask(self) -> None:

@@ -10,7 +10,7 @@ from nicegui import ui
 
 from gridstride.course.content import DAYS, readable_days
 from gridstride.course.course_errors import LessonError
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.standing import DayStanding, due_count, next_day, standing, streak
 from gridstride.workbench.pages.frame import trouble
 from gridstride.workbench.state import Workbench
@@ -27,7 +27,7 @@ class Roadmap:
     following: int | None
 
 
-def read(progress: Progress) -> Roadmap:
+def read(progress: LearnerProgress) -> Roadmap:
     """From the learner's record."""
     good, broken = readable_days()
     following = next_day(good, progress)

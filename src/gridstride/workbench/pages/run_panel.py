@@ -10,7 +10,7 @@ from nicegui import ui
 from gridstride.course.content import readable_days
 from gridstride.course.course_errors import ProgressError
 from gridstride.course.learner.predictions import predictions
-from gridstride.course.learner.progress import Progress
+from gridstride.course.learner.progress import LearnerProgress
 from gridstride.course.learner.standing import next_day
 from gridstride.course.lesson import Day
 from gridstride.workbench.dispatch import Live
@@ -187,7 +187,7 @@ class RunPanel:
             embedded(f"/runs/{job.id}/report", "What runs on the device, explained")
 
 
-def following(day: Day, progress: Progress) -> Day | None:
+def following(day: Day, progress: LearnerProgress) -> Day | None:
     """The next day that has not been passed, or one that was left out before; None where all have been."""
     days = readable_days()[0]
     return next_day((later for later in days if later.number > day.number), progress) or next_day(days, progress)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gridstride.models.config import DecoderConfig, Experts, RotaryScaling, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, RotaryScaling, SlidingWindow
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch
 from gridstride.serve.runner.cpu.native_decoder import NativeDecoder
@@ -28,7 +28,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "llama": {},
     "qwen2": {"qkv_bias": True, "tied": True},
     "qwen3": {"head_norm": True, "head_width": 16},
-    "mistral": {"window": Window(size=9, full=(1,))},
+    "mistral": {"window": SlidingWindow(size=9, full=(1,))},
     "phi3": {"rotary_scaling": SCALING},
     "granite": {"attention_scale": 0.3, "output_bias": True, "mlp_bias": True},
 }
@@ -151,8 +151,8 @@ def test_it_takes_a_few_tokens_on_one_thread() -> None:
         ({"logit_cap": 5.0}, "no scales or caps"),
         ({"residual_scale": 0.5}, "no scales or caps"),
         ({"activation": "gelu_tanh_gated"}, "gated by silu"),
-        ({"experts": Experts(count=4, per_token=2, hidden=16, normed=True)}, "not for mixtures of experts"),
-        ({"window": Window(size=7, rotary_base=1e3)}, "one base of rotary positions"),
+        ({"experts": ExpertsConfig(count=4, per_token=2, hidden=16, normed=True)}, "not for mixtures of experts"),
+        ({"window": SlidingWindow(size=7, rotary_base=1e3)}, "one base of rotary positions"),
         ({"hidden": 50}, "intermediate_size 50"),
         ({"head_width": 4}, "head_dim 4: the code is for multiples of 4, and of 8 in a head"),
     ],

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from gridstride.serve.engine.batch import Batch, Draw, Sampled, TokenLogprobs
 from gridstride.serve.engine.sampling import Sampling
-from gridstride.serve.runner.cuda.batch_parts import Limits, Part, joined, parts
+from gridstride.serve.runner.cuda.batch_parts import BatchPart, PassLimits, joined, parts
 
 sequences = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=12)
 """New tokens, tokens before them, of how many of the last ones the next is wanted."""
-ROOMY = Limits(tokens=100, keys=1000, sequences=100)
+ROOMY = PassLimits(tokens=100, keys=1000, sequences=100)
 
 
 def batch(made: list[tuple[int, int, int]]) -> Batch:
@@ -37,7 +37,7 @@ def batch(made: list[tuple[int, int, int]]) -> Batch:
     )
 
 
-def counts(part: Part) -> list[int]:
+def counts(part: BatchPart) -> list[int]:
     return np.diff(part.batch.starts).tolist()
 
 
@@ -57,20 +57,20 @@ def test_a_batch_of_one_kind_is_its_own_part() -> None:
 
 def test_a_pass_ends_before_the_sequence_that_would_be_too_much() -> None:
     made = batch([(4, 0, 1), (3, 0, 1), (2, 9, 1), (2, 0, 1), (2, 0, 1), (4, 90, 1)])
-    limits = Limits(tokens=7, keys=13, sequences=2)
+    limits = PassLimits(tokens=7, keys=13, sequences=2)
     found = list(parts(made, decoding=1, prompts=limits))
     assert [counts(part) for part in found] == [[4, 3], [2, 2], [2], [4]]  # the last one has too many keys by itself
 
 
 def test_a_sequence_from_which_several_tokens_are_drawn_counts_as_so_many() -> None:
     made = batch([(3, 5, 3), (2, 5, 1), (4, 5, 4), (2, 5, 2)])
-    found = list(parts(made, decoding=1, prompts=Limits(tokens=100, keys=1000, sequences=4)))
+    found = list(parts(made, decoding=1, prompts=PassLimits(tokens=100, keys=1000, sequences=4)))
     assert [len(part.draws) for part in found] == [4, 4, 2]
 
 
-@given(sequences, st.integers(1, 5), st.builds(Limits, *(st.integers(1, 20) for _ in range(3))))
+@given(sequences, st.integers(1, 5), st.builds(PassLimits, *(st.integers(1, 20) for _ in range(3))))
 def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
-    made: list[tuple[int, int, int]], decoding: int, limits: Limits
+    made: list[tuple[int, int, int]], decoding: int, limits: PassLimits
 ) -> None:
     whole = batch(made)
     seen: list[int] = []
@@ -100,10 +100,10 @@ def test_the_parts_have_each_sequence_once_with_all_that_is_its_own(
 READ, OTHER = (TokenLogprobs(-2.0, ()),), (TokenLogprobs(-3.0, ()),)
 
 
-def part(*, draws: list[int], reads: list[int]) -> Part:
+def part(*, draws: list[int], reads: list[int]) -> BatchPart:
     """Of a batch that does not matter here."""
     batch: Any = None
-    return Part(batch, np.array(draws), True, np.array(reads))
+    return BatchPart(batch, np.array(draws), True, np.array(reads))
 
 
 def test_what_the_parts_gave_comes_in_the_order_of_the_draws() -> None:

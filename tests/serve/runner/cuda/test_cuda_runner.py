@@ -20,7 +20,7 @@ from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.runner.cuda import cuda_runner, prompt_keys
-from gridstride.serve.runner.cuda.batch_parts import Limits
+from gridstride.serve.runner.cuda.batch_parts import PassLimits
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 from gridstride.serve.runner.cuda.prompts import sized
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
@@ -147,7 +147,7 @@ def test_guessed_tokens_are_verified_in_passes(sizes: dict[str, Any], device: st
 def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = decoder("qwen3")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
-    monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=16, keys=100, sequences=2))
+    monkeypatch.setattr(cuda_runner, "PASS", PassLimits(tokens=16, keys=100, sequences=2))
     assert generated(CudaRunner(model, blocks=100, block_size=8, device=device), MIXED) == expected
 
 
@@ -175,7 +175,7 @@ def test_chunks_behind_shared_prefixes_share_their_blocks() -> None:
 
 @pytest.mark.usefixtures("paged")
 def test_no_number_of_keys_divides_prompts_that_are_read_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_runner, "PASS", Limits(tokens=64, keys=1, sequences=8))
+    monkeypatch.setattr(cuda_runner, "PASS", PassLimits(tokens=64, keys=1, sequences=8))
     runner = CudaRunner(decoder("llama"), blocks=100, block_size=8)
     many = batch_of([5, 9, 3])
     assert len(list(runner._parts(many))) == 1

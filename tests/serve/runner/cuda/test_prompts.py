@@ -13,16 +13,18 @@ from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.runner.cuda.packed_attention import PIECE
 from gridstride.serve.runner.cuda.pieces import cut
 from gridstride.serve.runner.cuda.prompt_keys import GatheredKeys, PagedKeys, PromptKeys, slots_of
-from gridstride.serve.runner.cuda.prompts import MOST_KEYS, Prompts, Size, needed, recorded, sized
+from gridstride.serve.runner.cuda.prompts import MOST_KEYS, PassSize, PromptInputs, needed, recorded, sized
 
 TOKENS = (64, 256, 1024)
 
 
 def test_a_pass_is_the_smallest_recorded_one_with_room() -> None:
-    assert recorded(Size(tokens=64, keys=64, sequences=16), TOKENS) == Size(64, 64, 16)
-    assert recorded(Size(tokens=65, keys=65, sequences=1), TOKENS) == Size(256, 256, 32)
-    assert recorded(Size(tokens=99, keys=99, sequences=33), TOKENS) == Size(1024, 1024, 128)  # many short ones
-    assert recorded(Size(tokens=20, keys=300, sequences=1), TOKENS) == Size(64, 1024, 16)  # behind what is cached
+    assert recorded(PassSize(tokens=64, keys=64, sequences=16), TOKENS) == PassSize(64, 64, 16)
+    assert recorded(PassSize(tokens=65, keys=65, sequences=1), TOKENS) == PassSize(256, 256, 32)
+    assert recorded(PassSize(tokens=99, keys=99, sequences=33), TOKENS) == PassSize(1024, 1024, 128)  # many short ones
+    assert recorded(PassSize(tokens=20, keys=300, sequences=1), TOKENS) == PassSize(
+        64, 1024, 16
+    )  # behind what is cached
 
 
 def test_a_pass_has_room_for_all_that_is_drawn() -> None:
@@ -31,19 +33,19 @@ def test_a_pass_has_room_for_all_that_is_drawn() -> None:
         lengths=np.array([9], np.int32), blocks=np.zeros((1, 2), np.int32), sampled=np.arange(9, dtype=np.int32),
         draws=tuple(Draw(Sampling(), i, (), ()) for i in range(9)),
     )  # fmt: skip
-    assert needed(made, gathered=True) == Size(tokens=9, keys=9, sequences=9)
-    assert needed(made, gathered=False) == Size(tokens=9, keys=0, sequences=9)
+    assert needed(made, gathered=True) == PassSize(tokens=9, keys=9, sequences=9)
+    assert needed(made, gathered=False) == PassSize(tokens=9, keys=0, sequences=9)
 
 
 def test_keys_that_are_not_gathered_take_no_room() -> None:
-    assert recorded(Size(tokens=20, keys=0, sequences=1), TOKENS) == sized(64, keys=0) == Size(64, 0, 16)
+    assert recorded(PassSize(tokens=20, keys=0, sequences=1), TOKENS) == sized(64, keys=0) == PassSize(64, 0, 16)
 
 
 def test_what_no_recorded_pass_has_room_for_has_none() -> None:
-    assert recorded(Size(tokens=1025, keys=1025, sequences=1), TOKENS) is None
-    assert recorded(Size(tokens=65, keys=MOST_KEYS + 1, sequences=1), TOKENS) is None
-    assert recorded(Size(tokens=300, keys=300, sequences=129), TOKENS) is None
-    assert recorded(Size(tokens=1, keys=1, sequences=1), ()) is None
+    assert recorded(PassSize(tokens=1025, keys=1025, sequences=1), TOKENS) is None
+    assert recorded(PassSize(tokens=65, keys=MOST_KEYS + 1, sequences=1), TOKENS) is None
+    assert recorded(PassSize(tokens=300, keys=300, sequences=129), TOKENS) is None
+    assert recorded(PassSize(tokens=1, keys=1, sequences=1), ()) is None
 
 
 def test_long_chunks_are_cut_into_pieces_that_see_more_and_more() -> None:
@@ -67,9 +69,9 @@ def paged() -> PagedKeys:
     return PagedKeys(tokens=64, sequences=16, group=64, width=5, scale=1.0)
 
 
-def prompts_with(keys: PromptKeys) -> Prompts:
+def prompts_with(keys: PromptKeys) -> PromptInputs:
     logits = torch.empty(16, 50)
-    return Prompts(sized(64, keys=64), keys, spare=9, block_size=2, logits=logits, device=torch.device("cpu"))
+    return PromptInputs(sized(64, keys=64), keys, spare=9, block_size=2, logits=logits, device=torch.device("cpu"))
 
 
 @pytest.mark.parametrize("keys", [gathered, paged])

@@ -13,7 +13,7 @@ import torch
 from live import Live, real
 from tiny import write_model
 
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import folder as folders
@@ -32,7 +32,7 @@ SHAPES = {
     "gemma3_text": DecoderConfig(
         **SIZES, family="gemma3_text", head_norm=True, norm_around=True, unit_offset=True, scaled_embedding=True,
         query_scalar=24, attention_cap=5.0, activation="gelu_tanh_gated",
-        window=Window(size=3, full=(1,), rotary_base=1e3),
+        window=SlidingWindow(size=3, full=(1,), rotary_base=1e3),
     ),
     "gpt2": DecoderConfig(
         **SIZES | {"kv_heads": 4}, family="gpt2", rotary_base=None, qkv_bias=True, output_bias=True, mlp_bias=True,
@@ -106,7 +106,9 @@ def test_a_norm_of_all_heads_is_refused_where_no_rank_has_them_all() -> None:
 
 
 def test_mixtures_of_experts_are_refused() -> None:
-    mixtral = DecoderConfig(**SIZES, family="mixtral", experts=Experts(count=4, per_token=2, hidden=8, normed=True))
+    mixtral = DecoderConfig(
+        **SIZES, family="mixtral", experts=ExpertsConfig(count=4, per_token=2, hidden=8, normed=True)
+    )
     with pytest.raises(ModelError, match="--tensor-parallel-size 2: mixtral has mixtures of experts"):
         shards.check(mixtral, 2)
     shards.check(mixtral, 1)

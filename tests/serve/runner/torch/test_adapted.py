@@ -124,8 +124,10 @@ def test_adapters_are_read_before_the_model(base: Path, tmp_path: Path) -> None:
     decoder.embed_tokens.weight.data.normal_()
     folder.save(decoder, tmp_path / "other")
     with pytest.raises(ModelError, match="was trained on other weights"):
-        build.runner(tmp_path / "other", adapters=[base.parent / "adapter1"])
+        build.runner(tmp_path / "other", build.RunnerOptions(adapters=[base.parent / "adapter1"]))
     with pytest.raises(ModelError, match="leave --tensor-parallel-size out, or merge the adapter"):
-        build.runner(base, adapters=[base.parent / "adapter1"], tensor_parallel=2)
-    made = build.runner(base, memory=1 << 20, adapters=[base.parent / "adapter1", base.parent / "adapter2"])
+        build.runner(base, build.RunnerOptions(adapters=[base.parent / "adapter1"], tensor_parallel=2))
+    made = build.runner(
+        base, build.RunnerOptions(memory=1 << 20, adapters=[base.parent / "adapter1", base.parent / "adapter2"])
+    )
     assert (made.adapters, made.vocabulary) == (2, VOCABULARY)

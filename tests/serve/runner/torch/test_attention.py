@@ -11,7 +11,7 @@ from torch import Tensor
 from gridstride.models import ops
 from gridstride.models.decoder import LayerAttention
 from gridstride.serve.engine.batch import Batch
-from gridstride.serve.runner.torch.attention import Groups, PagedAttention, Scratch
+from gridstride.serve.runner.torch.attention import GatherBuffers, Groups, PagedAttention
 
 HEADS, KEY_HEADS, WIDTH = 4, 2, 4
 
@@ -52,7 +52,7 @@ def test_each_sequence_sees_what_it_would_alone(
 
     def attended(lengths: list[tuple[int, int]]) -> Tensor:
         chosen = [place for place, (_, new) in enumerate(lengths) if new]
-        attend = PagedAttention(cache, batch([lengths[i] for i in chosen], size, blocks[chosen]), Scratch())
+        attend = PagedAttention(cache, batch([lengths[i] for i in chosen], size, blocks[chosen]), GatherBuffers())
         q, k, v = (
             torch.cat([whole[i][kind][lengths[i][0] : sum(lengths[i])] for i in chosen]) for kind in range(3)
         )  # fmt: skip
@@ -73,7 +73,7 @@ def test_a_window_reads_only_the_blocks_that_it_reaches_into() -> None:
     q, k, v = (torch.randn(25, heads, WIDTH) for heads in (HEADS, KEY_HEADS, KEY_HEADS))
 
     def groups(past: int, new: int) -> Groups:
-        attend = PagedAttention(cache, batch([(past, new)], 4, blocks), Scratch())
+        attend = PagedAttention(cache, batch([(past, new)], 4, blocks), GatherBuffers())
         attend(LayerAttention(0, 10), q[:new], k[:new], v[:new])
         return attend._groups[10]
 

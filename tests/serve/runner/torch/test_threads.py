@@ -91,5 +91,5 @@ def test_a_number_that_the_user_gave_stays(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    made = build.runner(write_model(tmp_path), device="cpu", memory=1 << 20)
+    made = build.runner(write_model(tmp_path), build.RunnerOptions(device="cpu", memory=1 << 20))
     assert (made._threads is not None) == chosen  # type: ignore[attr-defined]

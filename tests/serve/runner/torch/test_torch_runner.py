@@ -10,7 +10,7 @@ import torch
 from fake_runner import run, submit, tokens
 
 from gridstride.models import families
-from gridstride.models.config import DecoderConfig, Experts, Window
+from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.engine import NOT_FINITE, Engine
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
@@ -88,10 +88,10 @@ def test_half_precision_runs(decoder: Decoder) -> None:
     assert {len(found) for found in said(half, "abcd", temperature=1.0).values()} == {30}
 
 
-EXPERTS = Experts(count=5, per_token=2, hidden=24, normed=True)
+EXPERTS = ExpertsConfig(count=5, per_token=2, hidden=24, normed=True)
 GEMMA: dict[str, Any] = {
     "norm_around": True, "unit_offset": True, "scaled_embedding": True, "activation": "gelu_tanh_gated", "tied": True,
-    "window": Window(size=7, full=(1,)),
+    "window": SlidingWindow(size=7, full=(1,)),
 }  # fmt: skip
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama": {},
@@ -101,11 +101,11 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "phi3": {"kv_heads": 4},
     "granite": {"embedding_scale": 6.0, "residual_scale": 0.5, "attention_scale": 0.3, "logit_divisor": 2.0},
     "olmo2": {"joint_norm": True, "norm_after": True},
-    "mixtral": {"experts": EXPERTS, "window": Window(size=9)},
+    "mixtral": {"experts": EXPERTS, "window": SlidingWindow(size=9)},
     "qwen3_moe": {"head_norm": True, "experts": replace(EXPERTS, normed=False, dense=(0,))},
     "gemma2": GEMMA | {"query_scalar": 24, "attention_cap": 5.0, "logit_cap": 9.0},
     "gemma3_text": GEMMA
-    | {"head_norm": True, "query_scalar": 24, "window": Window(size=7, full=(1,), rotary_base=1e3)},
+    | {"head_norm": True, "query_scalar": 24, "window": SlidingWindow(size=7, full=(1,), rotary_base=1e3)},
     "gpt2": {
         "kv_heads": 4, "rotary_base": None, "tied": True, "qkv_bias": True, "output_bias": True, "mlp_bias": True,
         "norm": "layer", "activation": "gelu_tanh",

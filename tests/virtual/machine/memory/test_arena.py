@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,23 @@ def test_the_nearest_allocation_tells_how_far_outside_an_address_is() -> None:
 
 def test_an_empty_arena_has_no_nearest_allocation() -> None:
     assert Arena(SIZE).nearest(4096) is None
+
+
+def test_what_the_garbage_collector_frees_meanwhile_does_not_hide_an_allocation() -> None:
+    arena = Arena(1 << 20)
+    *variables, own = [arena.allocate(256) for _ in range(5)]
+
+    class Collected(list[int]):
+        """The collector runs when a slice is made."""
+
+        def __getitem__(self, key: Any) -> Any:
+            while isinstance(key, slice) and variables:
+                arena.free(variables.pop())
+            return super().__getitem__(key)
+
+    arena._starts = Collected(arena._starts)
+    assert arena.holds(own, 256)
+    assert arena.live() == [(own, 256)]
 
 
 def test_the_table_is_sorted_and_starts_with_nothing() -> None:

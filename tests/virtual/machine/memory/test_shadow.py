@@ -101,3 +101,18 @@ def test_more_events_than_the_table_holds_are_taken_to_be_in_order(monkeypatch: 
 
 def test_the_record_is_as_the_layout_says() -> None:
     assert SHADOW.offset["base"] - SHADOW.offset["clock"] >= 128, "workers write the clock and read the rest"
+
+
+def test_what_was_written_of_many_ranges_is_what_was_of_each() -> None:
+    gpu = VirtualGPU("h200")
+    with gs.use(gpu):
+        kernel = gs.cuda('extern "C" __global__ void k(int* a, int n) { a[n * threadIdx.x] = 1; }')["k"]
+        arrays = [gs.empty(size, np.int32) for size in (1, 2, 3, 40, 1000)]
+        kernel.observe(1, 3)(arrays[3], 7)
+    assert gpu.shadow.ends_of_writes([(each.address, each.nbytes) for each in arrays]) == [0, 0, 0, 60, 0]
+    with gs.use(gpu):
+        kernel.observe(1, 2)(arrays[1], 1)
+    ranges = [(each.address, each.nbytes) for each in (*arrays, arrays[1][1:])]
+    assert gpu.shadow.ends_of_writes(ranges) == [0, 8, 0, 0, 0, 4]
+    assert [gpu.shadow.end_of_writes(*each) for each in ranges] == [0, 8, 0, 0, 0, 4]
+    assert gpu.shadow.ends_of_writes([]) == []

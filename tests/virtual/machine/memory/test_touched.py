@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gridstride as gs
-from gridstride.virtual.machine.memory.touched import Span
+from gridstride.virtual.machine.memory.touched import SectorSpan
 
 SOURCE = """
 extern "C" __global__ void copy(const float *from, float *to, int n)
@@ -25,7 +25,7 @@ def test_what_is_touched_from_each_cut_to_the_next_is_told_once() -> None:
         first, second = data.address, data.address + 512 * BYTES
         device.touched.cuts = [first, second]
         kernel.observe(2, 128)(data, gs.empty(256, np.float32), 256)
-        assert device.touched.spans == [Span(first, first, first + 256 * BYTES, "read", 256 * BYTES)]
+        assert device.touched.spans == [SectorSpan(first, first, first + 256 * BYTES, "read", 256 * BYTES)]
         kernel.observe(2, 128)(data, gs.empty(256, np.float32), 256)
         assert device.touched.spans == []  # nobody asked this time
 

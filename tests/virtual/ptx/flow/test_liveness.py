@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.flow import cfg, liveness
-from gridstride.virtual.ptx.flow.cfg import Graph
+from gridstride.virtual.ptx.flow.cfg import ControlFlowGraph
 from gridstride.virtual.ptx.module import Function
 from gridstride.virtual.ptx.operands import reads, writes
 
@@ -32,7 +32,7 @@ def functions(draw: st.DrawFn) -> Function:
     return parse(text).functions["k"]
 
 
-def is_live(graph: Graph, block: int, start: int, name: str) -> bool:
+def is_live(graph: ControlFlowGraph, block: int, start: int, name: str) -> bool:
     """True where some path from instruction `start` of a block reads a register before writing it."""
     work, seen = [(block, start)], set()
     while work:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gridstride.virtual.ptx import PtxError, parse
-from gridstride.virtual.ptx.module import Immediate, Module, Symbol, Variable
+from gridstride.virtual.ptx.module import Immediate, PtxModule, Symbol, Variable
 from gridstride.virtual.ptx.parsing.initializers import image
 
 HEAD = ".version 8.5\n.target sm_90a, texmode_independent, debug\n.address_size 64\n"
 
 
-def module(text: str) -> Module:
+def module(text: str) -> PtxModule:
     return parse(HEAD + text)
 
 

@@ -10,13 +10,13 @@ from gridstride.virtual.ptx import PtxError, parse
 from gridstride.virtual.ptx.module import (
     Address,
     Arguments,
+    DestinationPair,
     Function,
     Guard,
     Immediate,
     Instruction,
     LabelRef,
     Negated,
-    Pair,
     Register,
     Selected,
     Sink,
@@ -122,10 +122,16 @@ def test_operands_of_mov(one: One, operand: str, expected: object) -> None:
         ("mov.b64 {%r1, _}, %rd1;", (Vector((Register("%r1"), Sink())), Register("%rd1"))),
         ("mov.b32 %r1, {%h1, %h2};", (Register("%r1"), Vector(r("h1", "h2")))),
         ("st.v4.b32 [%rd1], {%r1, 0, 0f3F800000, %r2};", None),
-        ("setp.lt.and.s32 %p1|%p2, %r1, %r2, !%p3;", (Pair(*r("p1", "p2")), *r("r1", "r2"), Negated(*r("p3")))),
-        ("setp.lt.s32 %p1|_, %r1, 5;", (Pair(Register("%p1"), Sink()), Register("%r1"), n(5))),
-        ("shfl.sync.idx.b32 %r1|%p1, %r2, 0, 0x1f, -1;", (Pair(*r("r1", "p1")), Register("%r2"), n(0), n(31), n(-1))),
-        ("elect.sync _|%p1, -1;", (Pair(Sink(), Register("%p1")), n(-1))),
+        (
+            "setp.lt.and.s32 %p1|%p2, %r1, %r2, !%p3;",
+            (DestinationPair(*r("p1", "p2")), *r("r1", "r2"), Negated(*r("p3"))),
+        ),
+        ("setp.lt.s32 %p1|_, %r1, 5;", (DestinationPair(Register("%p1"), Sink()), Register("%r1"), n(5))),
+        (
+            "shfl.sync.idx.b32 %r1|%p1, %r2, 0, 0x1f, -1;",
+            (DestinationPair(*r("r1", "p1")), Register("%r2"), n(0), n(31), n(-1)),
+        ),
+        ("elect.sync _|%p1, -1;", (DestinationPair(Sink(), Register("%p1")), n(-1))),
         ("lop3.or.b32 %r1|%p1, %r2, %r3, %r4, 0xC0, %p2;", None),
         ("atom.global.add.f32 _, [%rd1], %f1;", (Sink(), Address(Register("%rd1")), Register("%f1"))),
         ("vabsdiff4.u32.u32.u32.add %r1, %r2.b3210, %r3.b7654, %r4;", None),
@@ -167,7 +173,7 @@ def test_textures_surfaces_and_tensor_maps(one: One) -> None:
         Symbol("t"), r("f5")
     )
     assert one("tex.level.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}|%p1, [t, p, {%f5,%f6}], %f7;", before=texture).operands == (
-        Pair(Vector(r("f1", "f2", "f3", "f4")), Register("%p1")),
+        DestinationPair(Vector(r("f1", "f2", "f3", "f4")), Register("%p1")),
         TensorAddress(Symbol("t"), r("f5", "f6"), Symbol("p")),
         Register("%f7"),
     )

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from gridstride.virtual.ptx import PtxError
-from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Pair, Register, Sink, Special, Vector
+from gridstride.virtual.ptx.module import (
+    Address,
+    DestinationPair,
+    Immediate,
+    Instruction,
+    Register,
+    Sink,
+    Special,
+    Vector,
+)
 
 One = Callable[..., Instruction]
 
@@ -17,7 +26,7 @@ One = Callable[..., Instruction]
     [
         ("mov.u32 %r1, %tid.x;", (Register, Special)), ("mov.u32 %r1, 5;", (Register, Immediate)),
         ("ld.global.v2.u32 {%r1, %r2}, [%rd1+8];", (Vector, Address)),
-        ("setp.eq.u32 %p1|%p2, %r1, %r2;", (Pair, Register, Register)),
+        ("setp.eq.u32 %p1|%p2, %r1, %r2;", (DestinationPair, Register, Register)),
         ("atom.global.add.u32 _, [%rd1], %r1;", (Sink, Address, Register)),
     ],
 )  # fmt: skip

@@ -10,16 +10,16 @@ import pytest
 from gridstride.compiler import compile_cuda
 from gridstride.virtual.ptx import parse
 from gridstride.virtual.ptx.flow import cfg, liveness
-from gridstride.virtual.ptx.module import Arguments, Instruction, LabelRef, Module, Register, Symbol
+from gridstride.virtual.ptx.module import Arguments, Instruction, LabelRef, PtxModule, Register, Symbol
 from gridstride.virtual.ptx.parsing.initializers import image
 
 
 @pytest.fixture(scope="module")
-def module(nvrtc_text: str) -> Module:
+def module(nvrtc_text: str) -> PtxModule:
     return parse(nvrtc_text)
 
 
-def test_kernel_parameters_and_launch_bounds(module: Module) -> None:
+def test_kernel_parameters_and_launch_bounds(module: PtxModule) -> None:
     (kernel,) = module.entries
     assert [(p.type, p.size, p.align) for p in kernel.params] == [
         *(("u64", 8, 8), ("u64", 8, 8), ("u32", 4, 4), ("b8", 24, 4)),
@@ -28,14 +28,14 @@ def test_kernel_parameters_and_launch_bounds(module: Module) -> None:
     assert kernel.directives["minnctapersm"] == (2,)
 
 
-def test_shared_memory_static_and_dynamic(module: Module) -> None:
+def test_shared_memory_static_and_dynamic(module: PtxModule) -> None:
     (kernel,) = module.entries
     (tile,) = [v for v in kernel.variables.values() if v.space == "shared"]
     (dynamic,) = [v for v in module.variables.values() if v.space == "shared"]
     assert (tile.size, dynamic.size, dynamic.align, dynamic.external) == (1024, 0, 16, True)
 
 
-def test_initial_values_are_those_of_the_source(module: Module) -> None:
+def test_initial_values_are_those_of_the_source(module: PtxModule) -> None:
     table, into = module.variables["table"], module.variables["into"]
     numbers = image(table, lambda symbol: 0)
     assert [int.from_bytes(numbers[i : i + 4], "little") for i in range(0, 24, 4)] == [1, 2, 3, 4, 0, 0]
@@ -45,7 +45,7 @@ def test_initial_values_are_those_of_the_source(module: Module) -> None:
     assert [module.functions[c.name].kind for c in choices if isinstance(c, Symbol)] == ["func", "func"]
 
 
-def test_every_name_that_an_instruction_uses_is_declared(module: Module) -> None:
+def test_every_name_that_an_instruction_uses_is_declared(module: PtxModule) -> None:
     known = {*module.variables, *module.functions}
     for function in module.functions.values():
         local = known | {*function.variables} | {v.name for v in (*function.params, *function.returns)}
@@ -57,7 +57,7 @@ def test_every_name_that_an_instruction_uses_is_declared(module: Module) -> None
                 assert base.name in local
 
 
-def test_direct_and_indirect_calls(module: Module) -> None:
+def test_direct_and_indirect_calls(module: PtxModule) -> None:
     (kernel,) = module.entries
     calls = [line.operands for line in kernel.instructions if line.opcode == "call"]
     indirect = [operands for operands in calls if isinstance(operands[1], Register)]
@@ -70,7 +70,7 @@ def test_direct_and_indirect_calls(module: Module) -> None:
     assert [v.size for v in kernel.prototypes[prototype.name].params] == [4, 4]
 
 
-def test_inlined_code_knows_its_call_sites(module: Module, cuda_line: Callable[[str], int]) -> None:
+def test_inlined_code_knows_its_call_sites(module: PtxModule, cuda_line: Callable[[str], int]) -> None:
     (kernel,) = module.entries
     (load,) = [line for line in kernel.instructions if line.name == "ld.const.f32"]
     assert load.loc is not None
@@ -81,7 +81,7 @@ def test_inlined_code_knows_its_call_sites(module: Module, cuda_line: Callable[[
     assert "inner" in load.loc.function
 
 
-def test_ptx_lines_are_those_of_the_text(nvrtc_text: str, module: Module) -> None:
+def test_ptx_lines_are_those_of_the_text(nvrtc_text: str, module: PtxModule) -> None:
     lines = nvrtc_text.split("\n")
     for line in module.entries[0].instructions:
         assert line.name in lines[line.ptx_line - 1]
@@ -113,7 +113,7 @@ def test_two_hundred_lines_take_under_ten_milliseconds(text: Callable[..., str])
     assert min(taken) < 0.010
 
 
-def test_graph_and_liveness_of_a_real_kernel(module: Module) -> None:
+def test_graph_and_liveness_of_a_real_kernel(module: PtxModule) -> None:
     (kernel,) = module.entries
     graph = cfg.build(kernel)
     live = liveness.analyse(graph)

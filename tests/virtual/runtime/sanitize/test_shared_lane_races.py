@@ -92,7 +92,6 @@ IN_ORDER = {
     "{ s[0] = 3; __threadfence_block(); atomicExch(f, 1); } else { while (!atomicAdd(f, 0)); __threadfence_block(); "
     "o[t] = s[0]; }",
     "a mask of pairs": "s[t] = t; __syncwarp(3u << (t & ~1)); o[t] = s[t ^ 1];",
-    "an atomic": "s[t] = t; atomicAdd(&o[40], 1.f); o[t] = s[t ^ 1];",
     "stores, __syncwarp, wmma": f"for (int i = 0; i < 4; ++i) s[t + 32 * i] = 0; __syncwarp(); {LOADED}",
     "wmma, mma, stores": "for (int i = 0; i < 4; ++i) s[t + 32 * i] = 0; __syncwarp(); "
     f"{LOADED} wmma::fragment<wmma::accumulator, 16, 16, 16, float> c; wmma::fill_fragment(c, 0);"

@@ -262,7 +262,8 @@ def test_what_a_race_left_half_done_is_not_said_again_where_it_is_used() -> None
 
 
 def test_shared_memory_that_is_written_too_late_is_not_said_to_be_written_by_nobody() -> None:
-    body = "    __shared__ int most;\n    if (t == 127) most = 0;\n    atomicMax(&most, t);\n    __syncthreads();\n"
+    late = "if (t >= 96) { if (t == 127) most = 0; __syncwarp(); }"
+    body = f"    __shared__ int most;\n    {late}\n    atomicMax(&most, t);\n    __syncthreads();\n"
     (found,) = findings(body + "    tile[t] = most; bytes[t] = 0; __syncthreads();\n")
     assert found.kind == "uninitialised_read"
     assert "had written by then" in found.message

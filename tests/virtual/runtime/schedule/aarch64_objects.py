@@ -43,7 +43,7 @@ def main() -> None:
     print(json.dumps(found))
 
 
-def runtime() -> tuple[runtime_objects.Part, ...]:
+def runtime() -> tuple[runtime_objects.RuntimeObject, ...]:
     """The scheduler, what observed launches call, and what few kernels do."""
     whole = runtime_objects.split()
     return (*whole.core, whole.rare)

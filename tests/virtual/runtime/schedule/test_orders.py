@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import gridstride as gs
-from gridstride.virtual.machine.schedule import IN_TURN, ONE_AT_A_TIME, REVERSED, Schedule, seeded
+from gridstride.virtual.machine.schedule import IN_TURN, REVERSED, Schedule, seeded
 
 GRID, BLOCK, APART = 5, 64, 70
 N = GRID * BLOCK
+ONE_AT_A_TIME = Schedule(resident=1)
 ORDERS = (IN_TURN, REVERSED, seeded(1), ONE_AT_A_TIME, Schedule("reversed", "reversed", resident=1))
 HEAD = """extern "C" __global__ void k(int *x, int *y, int n, int d) {
     volatile int *vy = y, *vx = x;

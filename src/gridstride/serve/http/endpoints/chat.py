@@ -10,8 +10,8 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive
 
-from gridstride.serve.answers.reader import Arguments, CallBegun, Event, Reader, Said, Thought
-from gridstride.serve.client.output import Piece
+from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Event, Said, Thought
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs, sse
 from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
 from gridstride.serve.http.connections.disconnect import unless_gone
@@ -89,7 +89,7 @@ class _Answer:
         self._head = {"id": f"chatcmpl-{new_id()}", "created": int(time.time()), "model": body.model}
 
     async def whole(self, generation: Generation) -> dict[str, Any]:
-        full = [Piece("")] * self._choices
+        full = [TextDelta("")] * self._choices
         async for pieces in generation.pieces():
             for index, piece in pieces.items():
                 full[index] = joined(full[index], piece)
@@ -119,7 +119,7 @@ class _Answer:
     def _said(self, index: int, text: str) -> dict[str, Any]:
         return self._chunk(index, _delta(Said(text)))
 
-    def _new(self, index: int, piece: Piece, events: Sequence[Event]) -> list[dict[str, Any]]:
+    def _new(self, index: int, piece: TextDelta, events: Sequence[Event]) -> list[dict[str, Any]]:
         """What is said and its end come in chunks of their own, as OpenAI's server sends them."""
         deltas = [_delta(event) for event in events]
         if not deltas and self._body.logprobs and piece.tokens:
@@ -129,7 +129,7 @@ class _Answer:
             chunks.append(self._chunk(index, {}, finish=self._finish(self._readers[index], piece)))
         return chunks
 
-    def _choice(self, index: int, piece: Piece) -> dict[str, Any]:
+    def _choice(self, index: int, piece: TextDelta) -> dict[str, Any]:
         reader = self._readers[index]
         return {
             "index": index,
@@ -138,13 +138,13 @@ class _Answer:
             "finish_reason": self._finish(reader, piece),
         }
 
-    def _finish(self, reader: Reader, piece: Piece) -> str | None:
+    def _finish(self, reader: AnswerReader, piece: TextDelta) -> str | None:
         """As OpenAI's server says it: a call that was asked for by its name is no reason to stop."""
         called = reader.calls and piece.finish == "stop" and not self._how.named
         return "tool_calls" if called else piece.finish
 
     def _chunk(
-        self, index: int, delta: dict[str, Any], *, piece: Piece | None = None, finish: str | None = None
+        self, index: int, delta: dict[str, Any], *, piece: TextDelta | None = None, finish: str | None = None
     ) -> dict[str, Any]:
         logprobs = None if piece is None else self._logprobs(piece)
         return self._frame([{"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}])
@@ -153,7 +153,7 @@ class _Answer:
         usage = {"usage": None} if self._body.wants_usage else {}
         return self._head | {"object": "chat.completion.chunk", "choices": choices} | usage
 
-    def _logprobs(self, piece: Piece) -> dict[str, Any] | None:
+    def _logprobs(self, piece: TextDelta) -> dict[str, Any] | None:
         return logprobs.of_chat(self._tokenizer, piece) if self._body.logprobs else None
 
 
@@ -175,7 +175,7 @@ def message(events: Sequence[Event]) -> dict[str, Any]:
 
 def arguments(events: Sequence[Event], begun: CallBegun) -> str:
     """All of one call's."""
-    return "".join(event.text for event in events if isinstance(event, Arguments) and event.index == begun.index)
+    return "".join(event.text for event in events if isinstance(event, ArgumentsDelta) and event.index == begun.index)
 
 
 def _joined(events: Sequence[Event], kind: type[Said] | type[Thought]) -> str:
@@ -191,5 +191,5 @@ def _delta(event: Event) -> dict[str, Any]:
         case CallBegun(index, id, name):
             call = {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}
             return {"tool_calls": [call]}
-        case Arguments(index, text):
+        case ArgumentsDelta(index, text):
             return {"tool_calls": [{"index": index, "function": {"arguments": text}}]}

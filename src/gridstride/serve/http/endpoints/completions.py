@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive
 
-from gridstride.serve.client.output import Piece
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs
 from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
@@ -124,7 +124,7 @@ class _Answer:
         }
 
     async def whole(self, generation: Generation) -> dict[str, Any]:
-        full = [Piece("")] * (len(self._body.prompt) * self._each)
+        full = [TextDelta("")] * (len(self._body.prompt) * self._each)
         async for pieces in generation.pieces():
             for index, piece in pieces.items():
                 full[index] = joined(full[index], piece)
@@ -142,7 +142,7 @@ class _Answer:
         lengths = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
         waiting = set(range(len(lengths))) if self._body.echo else set()
         if waiting and not self._read:
-            yield [self._frame([self._choice(i, Piece(""), 0, generation)]) for i in sorted(waiting)]
+            yield [self._frame([self._choice(i, TextDelta(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
         plain = not waiting and self._body.logprobs is None
         templates = [Template(partial(self._said, index)) for index in range(len(lengths))] if plain else []
@@ -163,12 +163,12 @@ class _Answer:
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
 
-    def _best(self, pieces: list[Piece]) -> list[Piece]:
+    def _best(self, pieces: list[TextDelta]) -> list[TextDelta]:
         if len(pieces) == self._n:
             return pieces
         return sorted(pieces, key=lambda piece: logprobs.mean(piece.logprobs), reverse=True)[: self._n]
 
-    def _choice(self, index: int, piece: Piece, offset: int, echoed: Generation | None) -> dict[str, Any]:
+    def _choice(self, index: int, piece: TextDelta, offset: int, echoed: Generation | None) -> dict[str, Any]:
         """With `echoed` the prompt comes first, and what that generation knows of its tokens."""
         echo = "" if echoed is None else self._prompts.texts[index // self._n]
         prefix = logprobs.Prefix()
@@ -187,7 +187,7 @@ class _Answer:
         }
 
     def _said(self, index: int, text: str) -> dict[str, Any]:
-        return self._frame([self._choice(index, Piece(text), 0, None)])
+        return self._frame([self._choice(index, TextDelta(text), 0, None)])
 
     def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return self._head | {"choices": choices} | ({"usage": None} if self._body.wants_usage else {})

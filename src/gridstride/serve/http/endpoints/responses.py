@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive
 
-from gridstride.serve.client.output import Piece
+from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http.answering import Answering
 from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
@@ -105,7 +105,7 @@ class _Answer:
                 status = _status(piece)
         yield self._numbered([{"type": f"response.{status}", "response": self._response(status, generation)}])
 
-    def _take(self, piece: Piece) -> Iterator[Item]:
+    def _take(self, piece: TextDelta) -> Iterator[Item]:
         yield from self._items.take(self._reader.push(piece.text, last=piece.finish is not None))
         if piece.finish is not None:
             yield from self._items.close(_status(piece))
@@ -144,7 +144,7 @@ class _Answer:
         }
 
 
-def _status(piece: Piece) -> str:
+def _status(piece: TextDelta) -> str:
     return {"length": "incomplete", "stop": "completed"}.get(piece.finish or "", "in_progress")
 
 

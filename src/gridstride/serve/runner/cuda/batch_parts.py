@@ -17,7 +17,7 @@ ANY = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PassLimits:
     """What a pass over prompts may have at most, if it has more than one sequence."""
 
     tokens: int
@@ -26,7 +26,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """Some sequences of a batch. `draws` is where its draws stand among those of the batch."""
 
     batch: Batch
@@ -35,7 +35,7 @@ class Part:
     reads: I64  # where its reads stand among those of the batch
 
 
-def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
+def parts(batch: Batch, *, decoding: int, prompts: PassLimits) -> Iterator[BatchPart]:
     """First the sequences with one new token, at most `decoding` at a time, then others, then those that are read."""
     counts = np.diff(batch.starts)
     read = np.zeros(len(counts), bool)
@@ -50,7 +50,7 @@ def parts(batch: Batch, *, decoding: int, prompts: Limits) -> Iterator[Part]:
 
 
 def _groups(
-    sequences: NDArray[np.integer[Any]], counts: I32, lengths: I32, draws: I64, limits: Limits
+    sequences: NDArray[np.integer[Any]], counts: I32, lengths: I32, draws: I64, limits: PassLimits
 ) -> Iterator[I64]:
     """These sequences, in their order, cut where the next one would be too much."""
     group: list[int] = []
@@ -67,11 +67,11 @@ def _groups(
         yield np.array(group)
 
 
-def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
+def _part(batch: Batch, sequences: I64, *, decoding: bool) -> BatchPart:
     steps = batch.steps if decoding else 1
     if len(sequences) == len(batch.lengths):
         whole = batch if batch.steps == steps else replace(batch, steps=steps)
-        return Part(whole, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
+        return BatchPart(whole, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
     counts = np.diff(batch.starts)
     chosen = np.zeros(len(counts), bool)
     chosen[sequences] = True
@@ -92,10 +92,10 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> Part:
         steps=steps,
         reads=tuple(replace(batch.reads[i], sequence=int(numbers[batch.reads[i].sequence])) for i in reads),
     )
-    return Part(piece, draws, decoding, np.array(reads, np.int64))
+    return BatchPart(piece, draws, decoding, np.array(reads, np.int64))
 
 
-def joined(results: list[tuple[Sampled, Part]], *, steps: int) -> Sampled:
+def joined(results: list[tuple[Sampled, BatchPart]], *, steps: int) -> Sampled:
     """What the parts gave, each draw and each reading at its place among all; -1 behind what took fewer steps."""
     if len(results) == 1 and results[0][0].tokens.shape[1] == steps:
         return results[0][0]

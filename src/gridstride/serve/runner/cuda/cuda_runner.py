@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gridstride.kernels.decode_step.op import DecodeStep, geometry
+from gridstride.kernels.decode_step.op import DecodeStep, DecodeWeights, geometry
 from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.prompt_attention.op import why_not_here
 from gridstride.kernels.sample.op import sample as draw_tokens
@@ -24,10 +24,10 @@ from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import I32, Batch, Code, Draw, Reading, Sampled, TokenLogprobs
 from gridstride.serve.runner.cuda import batch_parts, prompts
 from gridstride.serve.runner.cuda.fused import FusedDecoder
-from gridstride.serve.runner.cuda.graph_inputs import Static
-from gridstride.serve.runner.cuda.graphs import Recorder, Step
+from gridstride.serve.runner.cuda.graph_inputs import GraphInputs
+from gridstride.serve.runner.cuda.graphs import GraphRecorder, Step
 from gridstride.serve.runner.cuda.prompt_keys import GatheredKeys, PagedKeys, PromptKeys
-from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, Prompts, Size
+from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, PassSize, PromptInputs
 from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
 
@@ -35,9 +35,9 @@ BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 """Sequences of a recorded step; a batch is filled up to the next one."""
 STEPS, STEPS_ALONE = 8, 32
 """Tokens ahead of the host of several sequences and of one: about 10 ms, of which the host takes 0.1."""
-PASS = batch_parts.Limits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
+PASS = batch_parts.PassLimits(tokens=TOKENS[-1], keys=MOST_KEYS, sequences=MOST_SEQUENCES)
 """Larger passes over prompts gain nothing: the GPU is busy with these. Keys count where they are gathered."""
-Inputs = Static | Prompts
+Inputs = GraphInputs | PromptInputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Queued:
     """A part's draws, for when the device is there."""
 
     inputs: Inputs
-    part: batch_parts.Part
+    part: batch_parts.BatchPart
     drawn: Tensor  # [steps, rows]
     rows: I32  # [M] of the draws
     draws: tuple[Draw, ...]  # [M]
@@ -100,9 +100,9 @@ class CudaRunner:
         )
         rows = max(self._buckets[-1], PASS.sequences)
         self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
-        self._recorder = Recorder(self._device)
-        self._decoding: dict[int, tuple[Static, Step]] = {}
-        self._prompts: dict[Size, tuple[Prompts, Step]] = {}
+        self._recorder = GraphRecorder(self._device)
+        self._decoding: dict[int, tuple[GraphInputs, Step]] = {}
+        self._prompts: dict[PassSize, tuple[PromptInputs, Step]] = {}
         self._one = self._streamed() if one_launch else None
         self.steps_alone = steps if self._one is None else max(steps, steps_alone)
 
@@ -120,11 +120,11 @@ class CudaRunner:
         norms = torch.stack(
             [norm for layer in model.layers for norm in (layer.input_norm, layer.mlp_norm)] + [model.norm]
         )
-        return DecodeStep(
-            cut, layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
-            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine,
-            block_size=self.block_size, eps=config.norm_eps,
+        weights = DecodeWeights(
+            layers=[(e.qkv, e.output, e.gate_up, e.down) for e in model.layers], norms=norms,
+            embedding=model.embedding, head=model.head, cosine=model.cosine, sine=model.sine, eps=config.norm_eps,
         )  # fmt: skip
+        return DecodeStep(cut, weights, block_size=self.block_size)
 
     def warm(self, running: int) -> None:
         """Record what up to `running` sequences need now, rather than when it is needed first."""
@@ -146,7 +146,7 @@ class CudaRunner:
 
     def _execute(self, batch: Batch) -> Sampled:
         waiting: list[Queued] = []
-        results: list[tuple[Sampled, batch_parts.Part]] = []
+        results: list[tuple[Sampled, batch_parts.BatchPart]] = []
         for part in self._parts(batch):
             inputs, step = self._for(part)
             if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
@@ -167,11 +167,11 @@ class CudaRunner:
                 rows[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
         return rows
 
-    def _parts(self, batch: Batch) -> Iterator[batch_parts.Part]:
+    def _parts(self, batch: Batch) -> Iterator[batch_parts.BatchPart]:
         limits = PASS if self._gathers else replace(PASS, keys=batch_parts.ANY)
         return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=limits)
 
-    def _for(self, part: batch_parts.Part) -> tuple[Inputs, Step]:
+    def _for(self, part: batch_parts.BatchPart) -> tuple[Inputs, Step]:
         if part.decoding:
             return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
         needed = prompts.needed(part.batch, gathered=self._gathers)
@@ -181,15 +181,15 @@ class CudaRunner:
         inputs = self._passing(needed)
         return inputs, lambda: self._read(inputs)
 
-    def _queue(self, part: batch_parts.Part, inputs: Inputs, step: Step) -> Queued:
+    def _queue(self, part: batch_parts.BatchPart, inputs: Inputs, step: Step) -> Queued:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
         inputs.fill(batch)
         read: tuple[Reading, ...] = ()
         if batch.reads:
-            assert isinstance(inputs, Prompts), "what is read is a prompt"
+            assert isinstance(inputs, PromptInputs), "what is read is a prompt"
             read = readings(batch, self._read(inputs), self.model.logits)
-        elif isinstance(inputs, Static):
+        elif isinstance(inputs, GraphInputs):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
             self._go(inputs, step, batch.steps, greedy=greedy)
         else:
@@ -199,37 +199,35 @@ class CudaRunner:
         return Queued(inputs, part, inputs.drawn[: batch.steps], rows, batch.draws, special, logits, read)
 
     # -- one token each --------------------------------------------------------------------------------------------
-    def _decoder(self, bucket: int) -> tuple[Static, Step]:
+    def _decoder(self, bucket: int) -> tuple[GraphInputs, Step]:
         """Inputs and a recorded step for so many sequences."""
         if bucket not in self._decoding:
-            static = Static(
+            static = GraphInputs(
                 bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
-                width=self._table_width, block_size=self.block_size, device=self._device,
+                width=self._table_width, block_size=self.block_size,
                 logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
             )  # fmt: skip
             self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
         return self._decoding[bucket]
 
-    def _go(self, static: Static, step: Step, steps: int, *, greedy: bool) -> None:
+    def _go(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
         """Queue the steps of a bucket whose inputs are in place."""
         if static.rows == 1 and greedy and self._one is not None:
-            self._stream(static, steps, greedy=True)
+            self._stream(static, steps)
             return
         for _ in range(steps):
             step()
 
-    def _stream(self, static: Static, steps: int, *, greedy: bool) -> None:
+    def _stream(self, static: GraphInputs, steps: int) -> None:
         assert self._one is not None
         field = static.field
-        self._one(
-            field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps, greedy=greedy
-        )
+        self._one(field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps)
 
-    def _step(self, static: Static) -> None:
+    def _step(self, static: GraphInputs) -> None:
         """One token for every row, and the inputs of the next."""
         f = static.field
         if static.rows == 1 and self._one is not None:
-            self._stream(static, 1, greedy=False)
+            self._stream(static, 0)
         else:
             hidden = self.model.hidden(
                 f["tokens"], f["positions"], f["slots"], self._cache,
@@ -242,13 +240,13 @@ class CudaRunner:
         static.advance(draw_tokens(static.logits, f["temperature"], f["top_k"], f["top_p"], f["min_p"], uniform))
 
     # -- prompts ---------------------------------------------------------------------------------------------------
-    def _passing(self, size: Size) -> Prompts:
-        return Prompts(
+    def _passing(self, size: PassSize) -> PromptInputs:
+        return PromptInputs(
             size, self._keys_of(size), spare=self.blocks, block_size=self.block_size,
             logits=self._logits[: size.sequences], device=self._device,
         )  # fmt: skip
 
-    def _keys_of(self, size: Size) -> PromptKeys:
+    def _keys_of(self, size: PassSize) -> PromptKeys:
         if self._gathers:
             return GatheredKeys(
                 tokens=size.tokens, sequences=size.sequences, keys=size.keys, heads=self.model.config.kv_heads,
@@ -258,14 +256,14 @@ class CudaRunner:
             tokens=size.tokens, sequences=size.sequences, group=self._group, width=self._table_width, scale=self._scale
         )
 
-    def _reader(self, size: Size) -> tuple[Prompts, Step]:
+    def _reader(self, size: PassSize) -> tuple[PromptInputs, Step]:
         """Inputs and a recorded pass of a size."""
         if size not in self._prompts:
             inputs = self._passing(size)
             self._prompts[size] = inputs, self._recorder.record(lambda: self._read(inputs))
         return self._prompts[size]
 
-    def _read(self, inputs: Prompts) -> Tensor:
+    def _read(self, inputs: PromptInputs) -> Tensor:
         """Keys and values of all tokens into the cache, and a token for every sequence; gives the hidden states."""
         f = inputs.field
         hidden = self.model.hidden(f["tokens"], f["positions"], f["slots"], self._cache, inputs.look())

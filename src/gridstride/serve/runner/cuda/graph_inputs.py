@@ -41,15 +41,14 @@ def put_draws(packet: Packet, draws: Sequence[Draw], rows: NDArray[np.integer[An
         packet.here["uniform"].reshape(-1, len(packet.here["top_p"]))[:steps, rows] = points
 
 
-class Static:
+class GraphInputs:
     """Inputs of `rows` sequences for up to `steps` steps, the tokens drawn, and the last step's logits.
 
     `spare` is a block that belongs to nobody: rows without a sequence write there.
     """
 
-    def __init__(
-        self, rows: int, *, steps: int, width: int, spare: int, block_size: int, logits: Tensor, device: torch.device
-    ) -> None:
+    def __init__(self, rows: int, *, steps: int, width: int, spare: int, block_size: int, logits: Tensor) -> None:
+        device = logits.device
         self.rows, self.block_size, self.logits, self._spare = rows, block_size, logits, spare
         self._packet = Packet(
             {"uniform": ("float64", steps * rows), "tokens": ("int64", rows), "positions": ("int64", rows),

@@ -10,7 +10,7 @@ import torch
 Step = Callable[[], None]
 
 
-class Recorder:
+class GraphRecorder:
     """Records steps as graphs that share memory: they are replayed one after the other, on one stream.
 
     On a CPU a step is its own record. What a step leaves to be read lies in tensors that were there before.

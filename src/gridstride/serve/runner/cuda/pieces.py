@@ -10,7 +10,7 @@ from gridstride.serve.engine.batch import I32
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class QueryPieces:
     """P pieces, in the order of the rows of queries."""
 
     owner: I32  # [P] which sequence
@@ -19,7 +19,7 @@ class Cut:
     seen: I32  # [P] keys that the last query sees
 
 
-def cut(starts: I32, lengths: I32, most: int) -> Cut:
+def cut(starts: I32, lengths: I32, most: int) -> QueryPieces:
     """Pieces of up to `most` queries of sequences with rows `starts` [S + 1], of `lengths` [S] with what is before."""
     counts = np.diff(starts)
     pieces = -(-counts // most)
@@ -28,7 +28,7 @@ def cut(starts: I32, lengths: I32, most: int) -> Cut:
     begin = number * most
     end = np.minimum(begin + most, counts[owner])
     columns = owner, starts[:-1][owner] + begin, end - begin, (lengths - counts)[owner] + end
-    return Cut(*(column.astype(np.int32) for column in columns))
+    return QueryPieces(*(column.astype(np.int32) for column in columns))
 
 
 def room(tokens: int, sequences: int, most: int) -> int:

@@ -30,7 +30,7 @@ _LEAST_SEQUENCES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class PassSize:
     """Room of a pass."""
 
     tokens: int
@@ -38,13 +38,13 @@ class Size:
     sequences: int  # or tokens to be drawn, where one sequence has several of them
 
 
-def needed(batch: Batch, *, gathered: bool) -> Size:
+def needed(batch: Batch, *, gathered: bool) -> PassSize:
     """Of a batch whose keys are gathered, or read in the cache."""
     keys = int(batch.lengths.sum()) if gathered else 0
-    return Size(len(batch.tokens), keys, max(len(batch.lengths), len(batch.draws)))
+    return PassSize(len(batch.tokens), keys, max(len(batch.lengths), len(batch.draws)))
 
 
-def recorded(needed: Size, tokens: Sequence[int]) -> Size | None:
+def recorded(needed: PassSize, tokens: Sequence[int]) -> PassSize | None:
     """The smallest size to be recorded that has room; None where there is none."""
     for token in tokens[bisect.bisect_left(tokens, needed.tokens) :]:
         size = sized(token, keys=needed.keys)
@@ -53,19 +53,19 @@ def recorded(needed: Size, tokens: Sequence[int]) -> Size | None:
     return None
 
 
-def sized(tokens: int, *, keys: int) -> Size:
+def sized(tokens: int, *, keys: int) -> PassSize:
     """What is recorded for so many tokens, with room for so many keys; 0: none are gathered."""
     room = tokens if keys else 0
     while room < keys:
         room *= _MORE_KEYS
-    return Size(tokens, room, min(MOST_SEQUENCES, max(_LEAST_SEQUENCES, tokens // _TOKENS_EACH)))
+    return PassSize(tokens, room, min(MOST_SEQUENCES, max(_LEAST_SEQUENCES, tokens // _TOKENS_EACH)))
 
 
-class Prompts:
+class PromptInputs:
     """Inputs of a pass of a size, and the tokens drawn. Tokens behind the batch's are written to the block `spare`."""
 
     def __init__(
-        self, size: Size, keys: PromptKeys, *, spare: int, block_size: int, logits: Tensor, device: torch.device
+        self, size: PassSize, keys: PromptKeys, *, spare: int, block_size: int, logits: Tensor, device: torch.device
     ) -> None:
         self.size, self.logits, self._keys = size, logits, keys
         self._spare = spare * block_size

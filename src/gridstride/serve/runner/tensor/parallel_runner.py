@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RankAssignment:
     """What a rank is told of its part."""
 
     model: str
@@ -45,7 +45,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CacheSize:
     """How large a rank's cache is."""
 
     blocks: int
@@ -59,7 +59,7 @@ class ParallelRunner(TorchRunner):
         super().__init__(decoder, blocks=blocks, block_size=block_size, kv_heads=decoder.config.kv_heads // ranks.count,
                          words=f"PyTorch's operators: {ranks.count} processes share each layer")  # fmt: skip
         self._ranks = ranks
-        ranks.join(Room(blocks, block_size))
+        ranks.join(CacheSize(blocks, block_size))
 
     def execute(self, batch: Batch) -> Sampled:
         self._ranks.send(batch)
@@ -82,7 +82,7 @@ class Ranks:
         threads = max(1, torch.get_num_threads() // count)
         torch.set_num_threads(threads)
         self._parts = [
-            Part(
+            RankAssignment(
                 model=str(model), device=f"cuda:{rank}" if device.type == "cuda" else "cpu", dtype=dtype, rank=rank,
                 ranks=count, threads=threads, meeting=str(Path(self._folder.name, "meeting")),
             )
@@ -96,7 +96,7 @@ class Ranks:
         """This process's part."""
         return _load(self._parts[0])
 
-    def join(self, room: Room) -> None:
+    def join(self, room: CacheSize) -> None:
         """Return when all ranks stand; ModelError where one does not."""
         for link in self._links:
             link.send(room)
@@ -144,10 +144,10 @@ def follow(descriptor: int, parent: int) -> NoReturn:
 
 
 def _follow(link: Connection) -> None:
-    part: Part = link.recv()
+    part: RankAssignment = link.recv()
     torch.set_num_threads(part.threads)
     decoder = _load(part)
-    room: Room = link.recv()
+    room: CacheSize = link.recv()
     runner = TorchRunner(
         decoder, blocks=room.blocks, block_size=room.block_size, kv_heads=decoder.config.kv_heads // part.ranks
     )
@@ -157,13 +157,13 @@ def _follow(link: Connection) -> None:
         runner.hidden(link.recv())
 
 
-def _load(part: Part) -> Decoder:
+def _load(part: RankAssignment) -> Decoder:
     decoder = folder.load(part.model, device=part.device, dtype=part.dtype)
     shards.keep(decoder, rank=part.rank, ranks=part.ranks, sum=_sum)
     return decoder
 
 
-def _meet(part: Part) -> None:
+def _meet(part: RankAssignment) -> None:
     cuda = part.device != "cpu"
     if cuda:
         torch.cuda.set_device(part.device)
@@ -175,7 +175,7 @@ def _sum(x: Tensor) -> None:
     dist.all_reduce(x)
 
 
-def _started(part: Part) -> tuple[subprocess.Popen[bytes], Connection]:
+def _started(part: RankAssignment) -> tuple[subprocess.Popen[bytes], Connection]:
     ours, theirs = Pipe()
     arguments = f"{theirs.fileno()}, {os.getpid()}"
     code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import follow; follow({arguments})"

@@ -17,7 +17,7 @@ from gridstride.serve.engine.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class LoraUpdate:
     """A [rank, in] and B [out, rank], as in models.lora."""
 
     first: Tensor
@@ -31,7 +31,7 @@ class Update:
 class AdaptedLinear(nn.Linear):
     """A linear layer with an update for some adapters; `rows` says which rows of a batch are whose."""
 
-    def __init__(self, layer: nn.Linear, updates: Mapping[int, Update], rows: Mapping[int, Tensor]) -> None:
+    def __init__(self, layer: nn.Linear, updates: Mapping[int, LoraUpdate], rows: Mapping[int, Tensor]) -> None:
         nn.Module.__init__(self)
         self.in_features, self.out_features = layer.in_features, layer.out_features
         self.weight, self.bias = layer.weight, layer.bias
@@ -58,7 +58,7 @@ class Adapted:
             for number, adapter in enumerate(adapters, start=1):
                 if name in adapter.weights:
                     first, second = (half.to(like.device, like.dtype) for half in adapter.weights[name])
-                    updates[number] = Update(first, second, adapter.scale)
+                    updates[number] = LoraUpdate(first, second, adapter.scale)
             put(decoder, name, AdaptedLinear(decoder.get_submodule(name), updates, self._rows))
 
     def take(self, batch: Batch) -> None:

@@ -31,7 +31,7 @@ _LEAST_FILLED = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SequenceGroup:
     """Sequences of one call: their rows of q, their blocks, and which of the places there each row sees."""
 
     rows: Tensor  # [S, T], or [T] of a chunk; a sequence with fewer than T new tokens has its last one several times
@@ -43,11 +43,11 @@ class Group:
 class Groups:
     """All calls of a layer: sequences with one new token or a few, and chunks of prompts."""
 
-    decoding: tuple[Group, ...]
-    chunks: tuple[Group, ...]
+    decoding: tuple[SequenceGroup, ...]
+    chunks: tuple[SequenceGroup, ...]
 
 
-class Scratch:
+class GatherBuffers:
     """Memory for gathered keys and values: fresh pages at every call would cost more than the copies."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class PagedAttention:
     The cache is [2, layers, blocks + 1, block_size, K, D], keys and values; its last block stays 0.
     """
 
-    def __init__(self, cache: Tensor, batch: Batch, scratch: Scratch) -> None:
+    def __init__(self, cache: Tensor, batch: Batch, scratch: GatherBuffers) -> None:
         self._cache, self._scratch = cache, scratch
         self._nothing, self._size = cache.shape[2] - 1, cache.shape[3]
         self._slots = self._tensor(batch.slots)
@@ -90,7 +90,7 @@ class PagedAttention:
             out[group.rows] = self._prefill(which, q[group.rows], group)
         return out
 
-    def _decode(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
+    def _decode(self, which: LayerAttention, q: Tensor, group: SequenceGroup) -> Tensor:
         """T query tokens of each of S sequences [S, T, H, D]. The heads that share keys stand where tokens would."""
         k, v = (self._gather(which.layer, part, group.blocks, len(q)) for part in (0, 1))
         grouped = q.unflatten(2, (k.shape[1], -1)).transpose(1, 2)  # [S, K, T, H / K, D]
@@ -99,7 +99,7 @@ class PagedAttention:
         out = ops.masked_attention(grouped.flatten(2, 3), k, v, seen[:, None], cap=which.cap)
         return out.unflatten(2, (tokens, heads)).transpose(1, 2).flatten(2, 3)
 
-    def _prefill(self, which: LayerAttention, q: Tensor, group: Group) -> Tensor:
+    def _prefill(self, which: LayerAttention, q: Tensor, group: SequenceGroup) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
         length = group.seen.shape[1]
         k, v = (self._gather(which.layer, part, group.blocks, 1)[:, :, :length] for part in (0, 1))
@@ -124,7 +124,7 @@ class PagedAttention:
             tuple(self._chunk(batch, s, window) for s in np.flatnonzero(counts > _FEW).tolist()),
         )
 
-    def _group(self, batch: Batch, counts: NDArray[Any], members: NDArray[Any], window: int | None) -> Group:
+    def _group(self, batch: Batch, counts: NDArray[Any], members: NDArray[Any], window: int | None) -> SequenceGroup:
         lengths, mine = (values[members].astype(np.int64)[:, None] for values in (batch.lengths, counts))
         token = np.minimum(np.arange(mine.max()), mine - 1)  # [S, T]
         last = lengths - mine + token  # place that a token sees last: its own
@@ -137,9 +137,9 @@ class PagedAttention:
         positions = (first * self._size + np.arange(numbers.shape[1] * self._size))[:, None]
         seen = (positions >= begins[..., None]) & (positions <= last[..., None])
         rows = batch.starts[members].astype(np.int64)[:, None] + token
-        return Group(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
+        return SequenceGroup(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
 
-    def _chunk(self, batch: Batch, s: int, window: int | None) -> Group:
+    def _chunk(self, batch: Batch, s: int, window: int | None) -> SequenceGroup:
         start, end, length = int(batch.starts[s]), int(batch.starts[s + 1]), int(batch.lengths[s])
         past = length - (end - start)
         first = 0 if window is None else max(past + 1 - window, 0) // self._size
@@ -148,7 +148,7 @@ class PagedAttention:
         seen = torch.ones(shape, dtype=torch.bool, device=self._cache.device).tril(shift)
         if window is not None:
             seen = seen.triu(shift + 1 - window)
-        return Group(self._tensor(np.arange(start, end)), self._tensor(blocks), seen)
+        return SequenceGroup(self._tensor(np.arange(start, end)), self._tensor(blocks), seen)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self._cache.device)

@@ -15,7 +15,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface.adapter import Adapter
 from gridstride.serve.engine.batch import Batch, Code, Sampled
 from gridstride.serve.runner.torch.adapted import Adapted
-from gridstride.serve.runner.torch.attention import PagedAttention, Scratch
+from gridstride.serve.runner.torch.attention import GatherBuffers, PagedAttention
 from gridstride.serve.runner.torch.reading import readings
 from gridstride.serve.runner.torch.sampler import sample
 from gridstride.serve.runner.torch.threads import Threads
@@ -54,7 +54,7 @@ class TorchRunner:
         shape = 2, config.layers, blocks + 1, block_size, kv_heads or config.kv_heads, config.head_width
         self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
-        self._scratch = Scratch()
+        self._scratch = GatherBuffers()
         self._threads = threads
         self._native = _native(decoder, self._cache) if native else None
         self.code = Code("llvm" if native else "pytorch", words)

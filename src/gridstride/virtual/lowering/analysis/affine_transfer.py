@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import LANE, Affine, Scalars
-from gridstride.virtual.ptx.isa import ISA, Result, complete
+from gridstride.virtual.ptx.isa import ISA, Uniformity, complete
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Register
 
 Lookup = Callable[[Operand, int], Affine | None]
@@ -174,4 +174,4 @@ _RULES: dict[str, Callable[[Scalars, Instruction, Lookup], Affine | None]] = {
     "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "shl": _shl, "shr": _shr, "and": _and, "or": _or,
     "mov": _mov, "cvta": _cvta, "cvt": _cvt,
 }  # fmt: skip
-complete("affine_transfer.py", _RULES, (name for name, row in ISA.items() if row.result is Result.AFFINE))
+complete("affine_transfer.py", _RULES, (name for name, row in ISA.items() if row.result is Uniformity.AFFINE))

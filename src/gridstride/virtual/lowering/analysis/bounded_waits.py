@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from gridstride.virtual.lowering.analysis.normalise import spins
-from gridstride.virtual.ptx.flow.cfg import Graph
+from gridstride.virtual.ptx.flow.cfg import ControlFlowGraph
 from gridstride.virtual.ptx.flow.loops import Loop
 from gridstride.virtual.ptx.isa import ISA, Class
 from gridstride.virtual.ptx.module import Instruction, Register, Special
@@ -19,7 +19,7 @@ CLOCKS = ("clock", "globaltimer")
 _FOREIGN = frozenset([Class.MEMORY, Class.TEXTURE, Class.CALL, Class.BARRIER])
 
 
-def gives_up(graph: Graph, loop: Loop, live: Collection[str], spinners: frozenset[str]) -> bool:
+def gives_up(graph: ControlFlowGraph, loop: Loop, live: Collection[str], spinners: frozenset[str]) -> bool:
     """Whether a loop polls, in no loop further in, and may end by a count or a clock; `live` are the registers that
     its header needs.
     """
@@ -28,7 +28,7 @@ def gives_up(graph: Graph, loop: Loop, live: Collection[str], spinners: frozense
     if not any(spins(ins, spinners) for ins in own):
         return False
     known = _known_in_next_round(graph, loop, inside)
-    theirs = _with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, known)
+    foreign = _with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, known)
     clocks = {r for ins in inside if _reads_clock(ins) for r in writes(ins)}
     counts = {
         register
@@ -36,7 +36,7 @@ def gives_up(graph: Graph, loop: Loop, live: Collection[str], spinners: frozense
         if _in_every_round(graph, loop, m)
         for ins in graph.blocks[m].instructions
         for register in writes(ins)
-        if register in live and register not in theirs
+        if register in live and register not in foreign
     }
     decided = _with_what_follows(counts | clocks, inside, {})
     return any(not decided.isdisjoint(reads(ins)) for ins in _exits(graph, loop))
@@ -68,7 +68,7 @@ def _sources(ins: Instruction, known: Mapping[str, bool]) -> tuple[str, ...]:
     return reads(ins)
 
 
-def _known_in_next_round(graph: Graph, loop: Loop, inside: list[Instruction]) -> dict[str, bool]:
+def _known_in_next_round(graph: ControlFlowGraph, loop: Loop, inside: list[Instruction]) -> dict[str, bool]:
     """The predicates that a loop goes round by: `count = ready ? count : count + 1` counts in one that ready ends."""
     known: dict[str, bool] = {}
     waiting = [stays for m in loop.members if (stays := _stays(graph, loop, m)) is not None]
@@ -81,7 +81,7 @@ def _known_in_next_round(graph: Graph, loop: Loop, inside: list[Instruction]) ->
     return known
 
 
-def _stays(graph: Graph, loop: Loop, block: int) -> tuple[str, bool] | None:
+def _stays(graph: ControlFlowGraph, loop: Loop, block: int) -> tuple[str, bool] | None:
     """The predicate at the end of a block, and what it is where the loop goes on; None where others decide that."""
     last, next_ = graph.blocks[block].terminator, graph.blocks[block].successors
     if last is None or last.guard is None or last.opcode != "bra" or len(next_) != 2:
@@ -103,7 +103,7 @@ def _implied(ins: Instruction, *, value: bool) -> Iterator[tuple[str, bool]]:
         yield from ((o.name, value) for o in ins.operands[3:] if isinstance(o, Register))
 
 
-def _in_every_round(graph: Graph, loop: Loop, block: int) -> bool:
+def _in_every_round(graph: ControlFlowGraph, loop: Loop, block: int) -> bool:
     """Whether there is no way around a block from the loop's header to its next round."""
     if block == loop.header:
         return True
@@ -117,7 +117,7 @@ def _in_every_round(graph: Graph, loop: Loop, block: int) -> bool:
     return seen.isdisjoint(ends)
 
 
-def _exits(graph: Graph, loop: Loop) -> Iterator[Instruction]:
+def _exits(graph: ControlFlowGraph, loop: Loop) -> Iterator[Instruction]:
     """The guarded branches and returns that leave the loop."""
     for m in loop.members:
         last = graph.blocks[m].terminator

@@ -24,7 +24,7 @@ from gridstride.virtual.ptx.module import (
     Instruction,
     Label,
     LabelRef,
-    Module,
+    PtxModule,
     Register,
     Statement,
     Symbol,
@@ -39,7 +39,7 @@ their own: the time to compile grows with the square of the loops that wait.
 _MOVABLE = ("local", "param", "shared")
 
 
-def inline_waiting(module: Module) -> Module:
+def inline_waiting(module: PtxModule) -> PtxModule:
     """The module with calls of waiting functions replaced by their bodies, where they are direct and not recursive."""
     if all(f.kind == "entry" for f in module.functions.values()):
         return module
@@ -50,7 +50,7 @@ def inline_waiting(module: Module) -> Module:
 
 
 class _Inliner:
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: PtxModule) -> None:
         self.module = module
         effects = SyncEffects.of(list(module.functions.values()))
         candidates = {n: f for n, f in module.functions.items() if f.kind == "func" and f.defined and _movable(f)}

@@ -6,7 +6,7 @@ from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.affine import Affine
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.analysis.control_flow import Code
-from gridstride.virtual.ptx.isa import ISA, Result
+from gridstride.virtual.ptx.isa import ISA, Uniformity
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
 
 UNIFORM_SPECIALS = frozenset(
@@ -30,6 +30,8 @@ def width_of(ptx_type: str) -> int:
 
 def special_shape(block_shape: BlockShape, name: str, component: str | None) -> Affine | None:
     """The shape of a special register."""
+    if name == "tid" and component == "w":
+        return Affine(32, top=0)
     if name == "tid":
         return block_shape.thread("xyz".index(component or "x"), None)
     if name == "laneid":
@@ -54,7 +56,7 @@ def broadcast_lane(ins: Instruction) -> int | None:
 def varies(code: Code, ins: Instruction) -> bool:
     """True where the result differs between lanes even if the operands do not."""
     row = ISA[ins.opcode]
-    if row.result is Result.VARYING or "cc" in ins.modifiers or not row.varies_with.isdisjoint(ins.modifiers):
+    if row.result is Uniformity.VARYING or "cc" in ins.modifiers or not row.varies_with.isdisjoint(ins.modifiers):
         return True
     if ins.opcode != "ld" or not any(m.partition("::")[0] == "param" for m in ins.modifiers):
         return False

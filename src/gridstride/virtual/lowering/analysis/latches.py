@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gridstride.virtual.ptx.flow.cfg import Graph, ends_block
+from gridstride.virtual.ptx.flow.cfg import ControlFlowGraph, ends_block
 from gridstride.virtual.ptx.module import Function, Instruction, Label, LabelRef, Operand, Statement
 
 ADDED = "added"
@@ -19,7 +19,7 @@ ADDED = "added"
 _PREFIX = "%latch"
 
 
-def with_latches(function: Function, graph: Graph) -> Function:
+def with_latches(function: Function, graph: ControlFlowGraph) -> Function:
     """The function with a latch for each loop that needs one; the same function where none does.
 
     `graph` is the function's own.
@@ -29,7 +29,7 @@ def with_latches(function: Function, graph: Graph) -> Function:
     return _Rewriting(function, graph, without).function() if without else function
 
 
-def _meet(graph: Graph, header: int, sources: frozenset[int]) -> bool:
+def _meet(graph: ControlFlowGraph, header: int, sources: frozenset[int]) -> bool:
     """True where the lanes of a loop meet at the end of each round: one block leads back, and no inner loop has it."""
     if len(sources) > 1:
         return False
@@ -40,7 +40,7 @@ def _meet(graph: Graph, header: int, sources: frozenset[int]) -> bool:
 class _Rewriting:
     """A function's text while the ways back of some loops are led to latches."""
 
-    def __init__(self, function: Function, graph: Graph, loops: Mapping[int, frozenset[int]]) -> None:
+    def __init__(self, function: Function, graph: ControlFlowGraph, loops: Mapping[int, frozenset[int]]) -> None:
         self.old, self.graph, self.loops = function, graph, loops
         self.tables = dict(function.branch_targets)
         self.latches: dict[int, Instruction] = {}

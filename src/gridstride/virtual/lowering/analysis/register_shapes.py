@@ -13,15 +13,15 @@ from gridstride.virtual.lowering.analysis.lane_variation import (
     varies,
     width_of,
 )
-from gridstride.virtual.ptx.isa import ISA, Result
+from gridstride.virtual.ptx.isa import ISA, Uniformity
 from gridstride.virtual.ptx.module import (
     Address,
     Arguments,
+    DestinationPair,
     Immediate,
     Instruction,
     Negated,
     Operand,
-    Pair,
     Register,
     Selected,
     Special,
@@ -99,7 +99,7 @@ class RegisterShapes:
                 return self.value(register)
             case Vector(items) | Arguments(items):
                 return self._all_uniform(items)
-            case Pair(a, b):
+            case DestinationPair(a, b):
                 return self._all_uniform((a, b))
             case Address(base):
                 return self.value(base)
@@ -120,7 +120,7 @@ class RegisterShapes:
 
     def _unguarded(self, ins: Instruction, register: str) -> Affine | None:
         width = width_of(self.code.registers[register])
-        if ISA[ins.opcode].result is Result.GROUP and self._one_group(ins):
+        if ISA[ins.opcode].result is Uniformity.GROUP and self._one_group(ins):
             return Affine(width)
         if broadcast_lane(ins) is not None and is_uniform(self.value(ins.operands[-1])):
             return Affine(width)

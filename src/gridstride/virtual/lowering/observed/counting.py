@@ -26,7 +26,7 @@ from gridstride.virtual.lowering.observed.copy_overlap import overlapped
 from gridstride.virtual.lowering.observed.dependency_chains import Chain
 from gridstride.virtual.lowering.observed.global_accesses import checks_value, releases, scope_of, watch_global
 from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
-from gridstride.virtual.lowering.observed.lane_accesses import join_members, meet, note_poll, watch_lanes
+from gridstride.virtual.lowering.observed.lane_accesses import after_access, join_members, meet, note_poll, watch_lanes
 from gridstride.virtual.lowering.observed.member_masks import check_members
 from gridstride.virtual.lowering.observed.taint import Taint
 from gridstride.virtual.lowering.observer import Observer, Stored
@@ -171,6 +171,7 @@ class Counting(Observer):
             result = "i32" if name == "gs_observe_shared_load" else "void"
             strength = () if access.space not in ("global", "generic") else (watch_global(cx, kind),)
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size, *strength)
+            after_access(cx, kind)
             if team and kind != "async":
                 watch_cluster(cx, site, access, addresses, kind)
             if result == "i32":

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.abi.race_shadows import BLOCK_STRONG, CHECKED, LANED, NON_COHERENT, PLAIN, STRONG, UNWATCHED
+from gridstride.virtual.abi.race_shadows import (
+    BLOCK_STRONG,
+    CHECKED,
+    LANED,
+    NON_COHERENT,
+    OF_ATOMIC,
+    PLAIN,
+    STRONG,
+    UNWATCHED,
+)
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.memory_operands import ordered
 from gridstride.virtual.lowering.function import Lowering
@@ -62,6 +71,8 @@ def watch_global(cx: Lowering, kind: str) -> Value:
         strength = CHECKED
     elif kind == "load" and "nc" in cx.ins.modifiers:
         strength = NON_COHERENT
+    if atomic and not of_triton(cx):
+        return constant("i32", strength | LANED | OF_ATOMIC)
     return constant("i32", strength | (LANED if _laned(cx, kind) else 0))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.execution_records import BLOCK, WARP
 from gridstride.virtual.abi.hardware_limits import LANES
+from gridstride.virtual.abi.race_shadows import VOLATILE
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.observed.global_accesses import of_triton
+from gridstride.virtual.lowering.instructions.memory.atomic_calls import unread
+from gridstride.virtual.lowering.observed.global_accesses import checks_value, of_triton
 from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import Instruction
 
@@ -17,6 +19,8 @@ def meet(cx: Lowering, ins: Instruction) -> None:
     """Ahead of each instruction: some order the memory of a warp's lanes; those with a member mask in join_members."""
     if ins.opcode in _MASKED or (ins.opcode in ("bar", "barrier") and "warp" in ins.modifiers):
         return
+    if ins.opcode in ("atom", "red") and "async" not in ins.modifiers:
+        return  # watch_lanes
     if ins.opcode == "mbarrier" and ins.modifiers[0] in _OF_LANES:
         cx.b.call("void", f"gs_lanes_{_OF_LANES[ins.modifiers[0]]}", cx.warp, cx.active())
     elif ins.opcode in _MATRIX:
@@ -44,18 +48,62 @@ def join_members(cx: Lowering, members: Value) -> None:
 
 
 def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
-    """Checks an access to shared memory against those of other lanes of its warp."""
-    if access.space in ("global", "generic") and ordered(cx.ins) and "volatile" not in cx.ins.modifiers:
-        cx.b.call("void", "gs_lanes_sync", cx.warp)  # others are held against one another in global_accesses.py
-    if access.space != "shared" or remote(cx.ins):
+    """What an access tells the lanes of its warp; one to shared memory is checked against those of other lanes.
+
+    Those to global memory are held against one another in global_accesses.py.
+    """
+    if access.space not in ("shared", "global", "generic"):
         return
-    if kind in ("atom", "red") or (ordered(cx.ins) and "volatile" not in cx.ins.modifiers):
+    way = _way_of_lanes(cx, kind)
+    if access.space != "shared" or remote(cx.ins):
+        _tell(cx, way)
+        return
+    if way in ("give", "exchange"):
+        _check(cx, "checked" if checks_value(cx.ins) else "atomic", site, access, addresses)
+    elif not way or way == "hear":
+        strength = VOLATILE if "volatile" in cx.ins.modifiers else 0
+        if kind in ("load", "store") and not of_triton(cx):
+            _check(cx, kind, site, access, addresses, constant("i32", strength))
+    _tell(cx, way)
+
+
+def _way_of_lanes(cx: Lowering, kind: str) -> str:
+    """How an access orders the lanes of its warp (runtime/sanitize/lane_atomics), if it does."""
+    ins = cx.ins
+    if of_triton(cx):
+        return "sync" if kind in ("atom", "red") or (ordered(ins) and "volatile" not in ins.modifiers) else ""
+    if kind in ("atom", "red"):
+        return "give" if kind == "red" or unread(cx) else "exchange"
+    if "volatile" in ins.modifiers:
+        return "hear" if kind == "load" else ""
+    if ordered(ins):
+        return {"load": "take", "store": "give"}.get(kind, "sync")
+    return ""
+
+
+def _tell(cx: Lowering, way: str) -> None:
+    if way == "sync":
         cx.b.call("void", "gs_lanes_sync", cx.warp)
-    elif kind in ("load", "store") and not of_triton(cx):
-        b, active, size = cx.b, cx.active(), constant("i32", access.bytes)
-        lanes = b.get(cx.field("block"), BLOCK, "lanes")
-        with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):  # most blocks are not watched: no call for those
-            b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), active, addresses, size)
+    elif way:
+        cx.b.call("void", f"gs_lanes_{way}", cx.warp, cx.active())
+
+
+def after_access(cx: Lowering, kind: str) -> None:
+    """Behind an access that has been looked at: what it takes from others begins an epoch, what it gives does not."""
+    way = _way_of_lanes(cx, kind)
+    if way == "give":
+        cx.b.put(cx.warp, WARP, "lanes_gave", constant("i32", 1))
+    elif way in ("exchange", "take"):
+        cx.b.call("void", "gs_lanes_meet", cx.warp)
+    elif way == "hear":
+        cx.b.call("void", "gs_lanes_heard", cx.warp)
+
+
+def _check(cx: Lowering, kind: str, site: int, access: Access, addresses: Value, *strength: Value) -> None:
+    b, size = cx.b, constant("i32", access.bytes)
+    lanes = b.get(cx.field("block"), BLOCK, "lanes")
+    with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):  # most blocks are not watched: no call for those
+        b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), cx.active(), addresses, size, *strength)
 
 
 def note_poll(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:

@@ -17,7 +17,7 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items
 from gridstride.virtual.lowering.observed import taint_lanes
 from gridstride.virtual.lowering.observed.taint_lanes import all_of
 from gridstride.virtual.ptx.isa import ISA, Meaning
-from gridstride.virtual.ptx.module import Instruction, Operand, Pair, Register, Vector
+from gridstride.virtual.ptx.module import DestinationPair, Instruction, Operand, Register, Vector
 from gridstride.virtual.ptx.operands import destination, registers_of
 
 MOST_FOLLOWED = 1000
@@ -313,7 +313,7 @@ def _given(ins: Instruction) -> tuple[str, ...]:
 
 def _shuffled(ins: Instruction) -> tuple[str, ...]:
     target = ins.operands[0]
-    target = target.destination if isinstance(target, Pair) else target
+    target = target.destination if isinstance(target, DestinationPair) else target
     return (target.name,) if isinstance(target, Register) else ()
 
 

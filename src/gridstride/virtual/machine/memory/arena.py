@@ -175,9 +175,8 @@ class Arena:
 
     def nearest(self, address: int) -> Near | None:
         """The allocation that an address lies in or is closest to."""
-        index = bisect.bisect_right(self._starts, address)
         best: Near | None = None
-        for start in self._starts[max(0, index - 1) : index + 1]:
+        for start in self._around(address):
             size = self._sizes.get(start)
             if size is None:  # an array that nobody holds any more was freed since
                 continue
@@ -185,6 +184,16 @@ class Arena:
             if best is None or abs(distance) < abs(best.distance):
                 best = Near(start, size, distance)
         return best
+
+    def _around(self, address: int) -> list[int]:
+        """The allocation at or before an address and the one behind. Anything that allocates may have the garbage
+        collector free a module's variables, hundreds of them: then the place that was looked up is another one's.
+        """
+        while True:
+            index = bisect.bisect_right(self._starts, address)
+            around = self._starts[max(0, index - 1) : index + 1]
+            if bisect.bisect_right(self._starts, address) == index:
+                return around
 
     def table(self) -> np.ndarray[Any, Any]:
         """Live allocations that kernels reach, as machine code searches them; entry 0 is an empty one at address 0."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.protocol import DeviceError, ImageLayout, Sampling
+from gridstride.protocol import DeviceError, ImageLayout, TextureSampling
 from gridstride.virtual.abi.texture_objects import (
     ADDRESS_MODES,
     FORMATS,
@@ -19,7 +19,7 @@ from gridstride.virtual.abi.texture_requests import CUBE, LAYERED, LINEAR
 from gridstride.virtual.machine.memory.addresses import reserve
 
 if TYPE_CHECKING:
-    from gridstride.virtual.machine.interfaces import Device
+    from gridstride.virtual.machine.interfaces import VirtualDevice
 
 Array = np.ndarray[Any, Any]
 
@@ -77,7 +77,7 @@ class ObjectTable:
 class VirtualImage:
     """Texels in an allocation of its own, or in the linear memory at `address`."""
 
-    def __init__(self, device: Device, layout: ImageLayout, address: int = 0) -> None:
+    def __init__(self, device: VirtualDevice, layout: ImageLayout, address: int = 0) -> None:
         self._device, self.layout = device, layout
         self._texel = layout.channels * np.dtype(layout.dtype).itemsize
         self._own = not address
@@ -98,7 +98,7 @@ class VirtualImage:
         """Copies a level to a C-contiguous array."""
         self._device.copy_out(host, self._levels[level])
 
-    def texture(self, sampling: Sampling) -> int:
+    def texture(self, sampling: TextureSampling) -> int:
         """A new texture object."""
         with self._device.lock:
             return self._device.objects.add(TEXTURE_TAG, {**self._fields(), **_modes(self.layout, sampling)})
@@ -131,7 +131,7 @@ class VirtualImage:
         }  # fmt: skip
 
 
-def _modes(layout: ImageLayout, sampling: Sampling) -> dict[str, Any]:
+def _modes(layout: ImageLayout, sampling: TextureSampling) -> dict[str, Any]:
     low, high = (min(layout.levels - 1.0, level) for level in sampling.lod_range)
     return {
         "filter": sampling.filter == "linear", "mip_filter": sampling.mipmap_filter == "linear",
@@ -147,7 +147,7 @@ def _fixed(level: float) -> int:
     return int(level * 256)
 
 
-def _border(layout: ImageLayout, sampling: Sampling) -> Array:
+def _border(layout: ImageLayout, sampling: TextureSampling) -> Array:
     """The border colour as registers get it; channels that the texels lack are 0.
 
     As an H200 was seen to do it: fractions of integers are cut to the texels' steps (of signed ones, rounded), and

@@ -50,7 +50,7 @@ class Assertion:
     line: int
 
 
-class Output:
+class PrintfBuffer:
     """A buffer of `size` bytes that a launch's printf and assert fill; text that does not fit is lost."""
 
     def __init__(self, size: int) -> None:

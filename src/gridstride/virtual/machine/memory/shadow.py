@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ KEPT = 64 << 20
 
 WRAP = 1 << 30
 """Stamps after which the shadow starts anew: it leaves a launch three times as many."""
+
+_FEW_UNITS = 4
 
 GRANULE = 1 << 26
 """The shadow grows in steps of this many bytes of global memory."""
@@ -102,6 +105,20 @@ class Shadow:
         """Of these bytes the number up to the last unit that the last launch wrote; 0 where it wrote none."""
         units = np.flatnonzero(self.written(address, nbytes))
         return min(nbytes, self.unit_address(address, int(units[-1]) + 1) - address) if len(units) else 0
+
+    def ends_of_writes(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
+        """`end_of_writes` of each address and its bytes. A module that includes CUB has a thousand variables of a few
+        bytes, which nothing writes: those are told apart in one step.
+        """
+        record = self._record[0]
+        if not self._planes or not ranges:
+            return [0] * len(ranges)
+        shift, offsets = int(record["shift"]), np.array(ranges, np.int64) - (int(record["start"]), 0)
+        first, last = offsets[:, 0] >> shift, offsets.sum(axis=1) - 1 >> shift
+        at = np.minimum(first[:, None] + np.arange(_FEW_UNITS), np.minimum(last, int(record["units"]) - 1)[:, None])
+        entries = np.frombuffer(self._planes[SHADOW_PLANES.index("written")], np.uint64)[at]
+        may_be = (entries >= int(record["base"]) << 32).any(axis=1) | (last - first >= _FEW_UNITS)
+        return [self.end_of_writes(*each) if may else 0 for each, may in zip(ranges, may_be.tolist(), strict=True)]
 
     def unit_address(self, address: int, number: int) -> int:
         """Where the unit begins that comes so many after the one that holds an address."""

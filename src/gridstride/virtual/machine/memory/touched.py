@@ -23,7 +23,7 @@ KEPT_PAGES = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SectorSpan:
     """What a launch touched from `cut` on, in whole sectors of one allocation: `first` byte, the one `behind` the last,
     and how many `nbytes` the sectors have that were touched. `way` is one of WAYS; an atomic is in all three.
     """
@@ -83,7 +83,7 @@ class Touched:
         """Of global memory, at most, that the last launch touched: read, written and changed added up."""
         self.cuts: list[int] = []
         """Ascending addresses: where there are any, `spans` says what the next launch touches from each to the next."""
-        self.spans: list[Span] = []
+        self.spans: list[SectorSpan] = []
 
     def open(self) -> None:
         """Makes the maps ready for a launch."""
@@ -111,7 +111,7 @@ class Touched:
         self.cuts = []
         return tuple(self._of(map_, scale) for map_ in self._maps)
 
-    def _spans(self, way: str, map_: Map, scale: float) -> Iterator[Span]:
+    def _spans(self, way: str, map_: Map, scale: float) -> Iterator[SectorSpan]:
         """From the first to the last sector that was touched between each cut and the next, in the cut's allocation."""
         if not self.cuts:
             return
@@ -128,16 +128,21 @@ class Touched:
             if cut < end and (hull := map_.hull(first, last)):
                 sectors = min(round(map_.count(first, last, pages) * scale), last - first + 1)
                 low, high = (hull[0] + self._low) * SECTOR, (hull[1] + self._low + 1) * SECTOR
-                yield Span(cut, low, min(end, high), way, sectors * SECTOR)
+                yield SectorSpan(cut, low, min(end, high), way, sectors * SECTOR)
 
     def _of(self, map_: Map, scale: float) -> int:
         pages, total = map_.pages(-(-self._arena.extent() // SECTOR)), 0
         if len(pages):
             self.bytes += len(pages) * PAGE * SECTOR
-            for allocation in self._arena.table():
-                start, size = int(allocation["start"]), int(allocation["size"])
-                if size:
-                    first, last = start // SECTOR - self._low, (start + size - 1) // SECTOR - self._low
-                    total += min(round(map_.count(first, last, pages) * scale), last - first + 1) * SECTOR
+            for first, last in self._on(pages):
+                total += min(round(map_.count(first, last, pages) * scale), last - first + 1) * SECTOR
             map_.clear(pages)
         return total
+
+    def _on(self, pages: np.ndarray[Any, Any]) -> Iterator[tuple[int, int]]:
+        """First and last sector of each allocation that lies on these pages: modules have thousands of variables."""
+        table = self._arena.table()
+        start, size = (table[name][table["size"] > 0].astype(np.int64) for name in ("start", "size"))
+        first, last = start // SECTOR - self._low, (start + size - 1) // SECTOR - self._low
+        on = np.searchsorted(pages, first >> PAGE_SHIFT) < np.searchsorted(pages, (last >> PAGE_SHIFT) + 1)
+        return zip(first[on].tolist(), last[on].tolist(), strict=True)

@@ -12,7 +12,7 @@ from gridstride.virtual.ptx.module import Function, Instruction, Label, LabelRef
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BasicBlock:
     """A basic block. `index` counts in text order. `labels` are all that stand at its head, `label` the first of them.
 
     `successors`: of a guarded `bra` (target, fall-through), of `brx` its targets without repetition, of a guarded
@@ -34,7 +34,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ControlFlowGraph:
     """Blocks in text order, and what is known of them.
 
     `order`: the reachable blocks, entry first, topological but for back edges; the blocks of a loop are contiguous and
@@ -44,7 +44,7 @@ class Graph:
     end of the function comes after. A guarded `ret` is no way to the end here: the lanes that take it are gone.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[BasicBlock, ...]
     order: tuple[int, ...]
     position: tuple[int, ...]
     loops: tuple[Loop, ...]
@@ -57,31 +57,27 @@ class Graph:
         loops = [loop for loop in self.loops if index in loop.members]
         return max(loops, key=lambda loop: loop.depth, default=None)
 
-    def is_back_edge(self, source: int, target: int) -> bool:
-        """True for an edge that does not go forward in `order`."""
-        return self.position[target] <= self.position[source]
-
 
 def ends_block(instruction: Instruction) -> bool:
     """True for branches, returns, exits and traps, guarded or not."""
     return ISA[instruction.opcode].ends_block
 
 
-def build(function: Function) -> Graph:
+def build(function: Function) -> ControlFlowGraph:
     """The graph of a function with a body; one empty block for an empty body."""
     cuts = _cut(function.body)
     index_of = {label: index for index, (labels, _) in enumerate(cuts) for label in labels}
     successors = [_successors(code, index, len(cuts), index_of, function) for index, (_, code) in enumerate(cuts)]
     predecessors = reverse(successors)
     blocks = tuple(
-        Block(i, labels[0] if labels else None, tuple(code), successors[i], predecessors[i], tuple(labels))
+        BasicBlock(i, labels[0] if labels else None, tuple(code), successors[i], predecessors[i], tuple(labels))
         for i, (labels, code) in enumerate(cuts)
     )
     order, loops = nest(successors)
     position = [-1] * len(blocks)
     for place_in_order, index in enumerate(order):
         position[index] = place_in_order
-    return Graph(
+    return ControlFlowGraph(
         blocks=blocks,
         order=order,
         position=tuple(position),

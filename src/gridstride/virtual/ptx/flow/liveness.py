@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gridstride.virtual.ptx.flow.cfg import Block, Graph
+from gridstride.virtual.ptx.flow.cfg import BasicBlock, ControlFlowGraph
 from gridstride.virtual.ptx.module import Instruction
 from gridstride.virtual.ptx.operands import reads, writes
 
@@ -32,7 +32,7 @@ class Liveness:
             bits ^= lowest
         return tuple(names)
 
-    def after(self, block: Block) -> Iterator[tuple[Instruction, int]]:
+    def after(self, block: BasicBlock) -> Iterator[tuple[Instruction, int]]:
         """The instructions of a block, last first, each with the set of registers live after it."""
         live = self.live_out[block.index]
         for instruction in reversed(block.instructions):
@@ -43,7 +43,7 @@ class Liveness:
 Names = Callable[[Instruction], tuple[str, ...]]
 
 
-def analyse(graph: Graph, *, reads: Names = reads, writes: Names = writes) -> Liveness:
+def analyse(graph: ControlFlowGraph, *, reads: Names = reads, writes: Names = writes) -> Liveness:
     """Liveness of every block, unreachable ones included. `reads` and `writes` may be ones that remember."""
     index: dict[str, int] = {}
     effects = [_effect(block, index, reads, writes) for block in graph.blocks]
@@ -81,7 +81,7 @@ def _before(live: int, written: int, read: int) -> int:
     return live & ~written | read
 
 
-def _effect(block: Block, index: dict[str, int], reads: Names, writes: Names) -> tuple[int, int]:
+def _effect(block: BasicBlock, index: dict[str, int], reads: Names, writes: Names) -> tuple[int, int]:
     """What a block reads before writing it, and what it writes."""
     uses: set[str] = set()
     kills: set[str] = set()

@@ -14,7 +14,7 @@ from gridstride.virtual.ptx.types import TYPES
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GrammarRule:
     """One line of the grammar: sets of words with whether one must be there, and the operands."""
 
     modifiers: tuple[tuple[frozenset[str], bool], ...]
@@ -35,15 +35,21 @@ class Line:
 
 
 @cache
-def lines(opcode: str) -> tuple[Line, ...]:
+def lines(opcode: str) -> tuple[GrammarRule, ...]:
     """The grammar of an opcode."""
     parts = [text.partition(" :") for text in ISA[opcode].forms]
-    return tuple(Line(tuple(map(_place, words.split())), tuple(operands.split())) for words, _, operands in parts)
+    return tuple(
+        GrammarRule(tuple(map(_place, words.split())), tuple(operands.split())) for words, _, operands in parts
+    )
 
 
 def _place(text: str) -> tuple[frozenset[str], bool]:
     inner = text.strip("[]")
     return frozenset(w for part in inner.split("/") for w in CLASSES.get(part, part).split("/")), inner == text
+
+
+_BULK = {"async", "bulk"}
+_GROUPS = {"commit_group", "wait_group"}
 
 
 @cache
@@ -52,7 +58,7 @@ def form_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Slot, ...] | str |
     the grammar leaves out.
     """
     known = lines(opcode)
-    if not known or (opcode == "cp" and "bulk" in modifiers):
+    if not known or (opcode == "cp" and set(modifiers) >= _BULK and not _GROUPS & set(modifiers)):
         return None
     types = [m for m in modifiers if m in TYPES]
     for line in known:
@@ -84,14 +90,15 @@ def _slot(text: str, types: Sequence[str], size: int) -> Slot:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """A range `a-b` or a list `a/b`; empty for any number."""
+    """A range `a-b`, perhaps in steps `+s`, or a list `a/b`; empty for any number."""
     if "-" in text:
-        low, high = text.split("-")
-        return tuple(range(int(low), int(high) + 1))
+        ends, _, step = text.partition("+")
+        low, high = ends.split("-")
+        return tuple(range(int(low), int(high) + 1, int(step or 1)))
     return tuple(int(n) for n in text.split("/")) if text else ()
 
 
-def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[Line]) -> str:
+def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[GrammarRule]) -> str:
     """Which modifier has no place, or is missing, by the line that comes nearest."""
     words = {w for line in known for choice, _ in line.modifiers for w in choice}
     for modifier in modifiers:
@@ -105,7 +112,7 @@ def _explain(opcode: str, modifiers: tuple[str, ...], known: Sequence[Line]) -> 
     return f"{opcode!r} cannot have {shown('.' + (extra or list(modifiers))[0])} together with its other modifiers"
 
 
-def _score(line: Line, modifiers: Sequence[str]) -> int:
+def _score(line: GrammarRule, modifiers: Sequence[str]) -> int:
     has = sum(any(m in c for c, _ in line.modifiers) for m in modifiers)
     lacks = sum(required and not choice & set(modifiers) for choice, required in line.modifiers)
     return 2 * has - lacks

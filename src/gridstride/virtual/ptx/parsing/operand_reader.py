@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from gridstride.virtual.ptx.module import (
     Address,
+    DestinationPair,
     Immediate,
     Negated,
     Operand,
-    Pair,
     Register,
     Selected,
     Sink,
@@ -113,7 +113,7 @@ class OperandReader:
             raise cursor.error("only registers, vectors and '_' can stand before '|'", at)
         if not isinstance(second, Register | Sink):
             raise cursor.error("only a register or '_' can stand after '|'", start)
-        return Pair(first, second)
+        return DestinationPair(first, second)
 
     def _negated(self) -> Operand:
         cursor = self.cursor

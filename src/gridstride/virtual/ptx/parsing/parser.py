@@ -1,11 +1,11 @@
-"""PTX text to a typed `Module`: the directives of module level, and the functions."""
+"""PTX text to a typed `PtxModule`: the directives of module level, and the functions."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from gridstride.virtual.ptx.module import Function, Module, Operand, Register, Symbol, Variable
+from gridstride.virtual.ptx.module import Function, Operand, PtxModule, Register, Symbol, Variable
 from gridstride.virtual.ptx.parsing.body import Body, BodyReader, read_pragmas
 from gridstride.virtual.ptx.parsing.cursor import Cursor, literal
 from gridstride.virtual.ptx.parsing.debuginfo import debug_strings, read_file, skip_section
@@ -23,7 +23,7 @@ NEWEST = 9
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
 
 
-def parse(text: str, *, filename: str = "<ptx>") -> Module:
+def parse(text: str, *, filename: str = "<ptx>") -> PtxModule:
     """Parse a PTX text. Raises PtxError, with line and column, for any text that is not valid PTX; nothing else."""
     return ModuleReader(Cursor(Tokens(text, filename))).read()
 
@@ -52,7 +52,7 @@ class ModuleReader:
         self._target: tuple[str, ...] = ()
         self._address_size = 32
 
-    def read(self) -> Module:
+    def read(self) -> PtxModule:
         """Read to the end of the text."""
         cursor = self.cursor
         self._header()
@@ -60,7 +60,7 @@ class ModuleReader:
             self._item()
         if not self._target:
             raise cursor.error("no .target: expected one such as '.target sm_90'")
-        return Module(
+        return PtxModule(
             version=self._version,
             target=self._target[0],
             address_size=self._address_size,

@@ -84,6 +84,7 @@ def _new(m: IrModule) -> None:
         groups = (b.load(wide("i32"), queue.field(n), align=4) for n in ("committed", "bulk_committed"))
         b.store(b.select(grouped, *groups), entry.field("group"), align=4)
         b.call("void", "gs_team_started", warp, entry)
+        b.call("void", "gs_race_started", warp, entry)
         b.ret(entry)
     _trim(m)
 
@@ -187,6 +188,7 @@ def _tell(
         b.call("void", "gs_race_load", warp, site, mask, offset, size)
         b.call("void", "gs_unset_copied", warp, site, mask, offset, size)
     with b.if_(~out):
+        b.call("void", "gs_race_overwrites", warp, entry, lane, b.extract(offset, 0), size)
         b.call("void", "gs_race_store", warp, site, mask, offset, size)
 
 

@@ -42,7 +42,7 @@ def emit_mbarrier(m: IrModule) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class MbarrierState:
     """The parts of an object, each an i64."""
 
     expected: Value
@@ -51,15 +51,15 @@ class State:
     phase: Value
 
 
-def unpacked(b: Builder, word: Value) -> State:
+def unpacked(b: Builder, word: Value) -> MbarrierState:
     """The parts of an object's 64 bits."""
     low = word & COUNT_MASK
     missing = (word >> 20) & COUNT_MASK
     signed = b.op("ashr", word << 3, i64(43))
-    return State(low, missing, signed, word >> 63)
+    return MbarrierState(low, missing, signed, word >> 63)
 
 
-def packed(s: State) -> Value:
+def packed(s: MbarrierState) -> Value:
     """The 64 bits of an object."""
     word = s.expected | (s.missing << 20)
     bytes_ = (s.bytes & ((1 << 21) - 1)) << 40
@@ -97,7 +97,7 @@ def _init(m: IrModule) -> None:
         with b.if_(bad):
             _misuse(b, warp, site, lane, BAD_COUNT, count)
         none = b.constant("i64", 0)
-        b.store(packed(State(count, count, none, none)), pointer)
+        b.store(packed(MbarrierState(count, count, none, none)), pointer)
         offset = b.define("i64", f"ptrtoint {pointer!r} to i64") - warp.shared
         mine = b.splat(b.resize(offset, "i32"))
         b.call("void", "gs_unset_shared_store", warp, i32(1), mine, i32(8))
@@ -129,7 +129,7 @@ def _apply(m: IrModule) -> None:
             b.call("void", "gs_phase_flip", warp, pointer)
         missing = b.select(nothing, expected, missing)
         phase = s.phase ^ b.resize(nothing, "i64")
-        b.store(packed(State(expected, missing, coming, phase)), pointer)
+        b.store(packed(MbarrierState(expected, missing, coming, phase)), pointer)
         b.ret(old)
 
 

@@ -12,7 +12,15 @@ from gridstride.virtual.abi.tensor_map_layout import RANKS, ROUNDED_TYPES, TENSO
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.copies.async_copy_queue import wake
-from gridstride.virtual.runtime.copies.tensor_rows import CHUNK, CopyShape, Row, corner_of, pixel_box, rows, shape_of
+from gridstride.virtual.runtime.copies.tensor_rows import (
+    CHUNK,
+    CopyShape,
+    TensorRow,
+    corner_of,
+    pixel_box,
+    rows,
+    shape_of,
+)
 from gridstride.virtual.runtime.memory.printf_records import row
 
 NAN = 0x7FF77FF77FF77FF7
@@ -123,7 +131,7 @@ def columns_of(b: Builder, shape: CopyShape, word: Value, out: Value) -> tuple[V
 
 
 def _chunks(
-    b: Builder, who: tuple[Value, Value, Value], copied: tuple[Record, Value, Value], line: Row, shape: CopyShape,
+    b: Builder, who: tuple[Value, Value, Value], copied: tuple[Record, Value, Value], line: TensorRow, shape: CopyShape,
     inner: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
     """The chunks of a row; `copied`: the map, the start in shared memory, and which way."""

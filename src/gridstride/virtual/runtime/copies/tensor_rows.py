@@ -40,7 +40,7 @@ class CopyShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TensorRow:
     """The `number`-th row of a copy: where the tensor's row starts, and whether it is inside of the tensor at all."""
 
     number: Value
@@ -102,7 +102,7 @@ def corner_of(b: Builder, word: Value) -> tuple[Value, Value]:
 
 
 @contextmanager
-def rows(b: Builder, map_: Record, shape: CopyShape, corner: Sequence[Value]) -> Iterator[Row]:
+def rows(b: Builder, map_: Record, shape: CopyShape, corner: Sequence[Value]) -> Iterator[TensorRow]:
     """Runs its body for each row of the copy at a corner, in the order in which they lie in shared memory."""
     axes = range(1, RANKS)
     at, number = b.alloca(f"[{RANKS} x i64]"), b.alloca("i64")
@@ -120,7 +120,7 @@ def rows(b: Builder, map_: Record, shape: CopyShape, corner: Sequence[Value]) ->
             x = b.load("i64", b.offset(at, 8 * axis)) + offsets[axis]
             inside &= x < _wide(b, map_, "size", axis)
             start += x * map_.stride[axis - 1]
-        yield Row(r, start, inside)
+        yield TensorRow(r, start, inside)
         carry: Value = constant("i1", True)
         for axis, (first, end, step) in zip(axes, limits, strict=True):
             pointer = b.offset(at, 8 * axis)

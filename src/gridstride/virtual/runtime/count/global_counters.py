@@ -25,7 +25,7 @@ SLOTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CounterTable:
     """Stack slots: `keys` are line + 1, 0 where empty; `order` says which slots were taken, one after the other."""
 
     keys: Value
@@ -35,10 +35,10 @@ class Table:
     count: Value
 
     @staticmethod
-    def of(b: Builder) -> Table:
+    def of(b: Builder) -> CounterTable:
         keys = b.alloca(f"[{SLOTS} x i64]", align=64)
         bits, words = (b.alloca(f"[{SLOTS} x i32]", align=64) for _ in range(2))
-        return Table(keys, bits, words, b.alloca(f"[{LANES} x i32]", align=64), b.alloca("i32"))
+        return CounterTable(keys, bits, words, b.alloca(f"[{LANES} x i32]", align=64), b.alloca("i32"))
 
 
 def bump(b: Builder, warp: Record, at: Value, figures: Mapping[str, Value]) -> None:
@@ -115,7 +115,7 @@ def _count_global(m: IrModule, kind: str) -> None:
                 _in_order(b, kind, leaders, addresses, sums, memory)
                 _finish(b, kind, warp, at, lanes, size, sums)
                 b.ret()
-        table = Table.of(b)
+        table = CounterTable.of(b)
         b.store(i32(0), table.count)
         b.store(constant(f"<{SLOTS} x i64>", 0), table.keys, align=64)
         with b.lanes(mask) as lane:
@@ -205,7 +205,7 @@ def _sector_bit(b: Builder, address: Value) -> Value:
     return 1 << b.resize((address >> 5) & 3, "i32")
 
 
-def _find(b: Builder, table: Table, line: Value) -> Value:
+def _find(b: Builder, table: CounterTable, line: Value) -> Value:
     """Byte offset (of an i32) of the line's slot, taken now where it is new."""
     at, key = b.alloca("i64"), line + 1
     b.store((line ^ (line >> 6)) & (SLOTS - 1), at)
@@ -229,7 +229,7 @@ def _find(b: Builder, table: Table, line: Value) -> Value:
     return b.load("i64", at) << 2
 
 
-def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, sums: Sums) -> None:
+def _packet(b: Builder, table: CounterTable, slot: Value, one: Value, size: Value, sums: Sums) -> None:
     """Closes the line's packet where it has the lane's words already."""
     pointer, here = b.offset(table.words, slot), b.offset(table.bits, slot)
     count = (size + 3) >> 2
@@ -243,7 +243,7 @@ def _packet(b: Builder, table: Table, slot: Value, one: Value, size: Value, sums
     b.store(b.load("i32", pointer) | own, pointer)
 
 
-def _sum(b: Builder, kind: str, table: Table, sums: Sums, memory: Memory) -> None:
+def _sum(b: Builder, kind: str, table: CounterTable, sums: Sums, memory: Memory) -> None:
     """All lines of the table."""
     at = b.alloca("i32")
     b.store(i32(0), at)

@@ -9,12 +9,10 @@ other, and the plain one races with more (`if (t == 0) count = 0; atomicAdd(&cou
 
 from __future__ import annotations
 
+from gridstride.virtual.abi.race_shadows import ATOMIC
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, wide
 from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.shared_races import LaneAccess, against, clock_of, first_lane, plane_of
-
-ATOMIC = 1 << 13
-"""A bit of a writer (site << 16 | warp << 8 | lane) that neither of them uses."""
 
 
 def emit_atomic_races(m: IrModule) -> None:

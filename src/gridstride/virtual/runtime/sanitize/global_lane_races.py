@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.race_shadows import EPOCH_BIT, MOST_EPOCHS, SEVERAL_BIT, SITE_BIT
+from gridstride.virtual.abi.race_shadows import (
+    ATOMIC_BIT,
+    EPOCH_BIT,
+    MOST_EPOCHS,
+    SEVERAL_BIT,
+    SITE_BIT,
+    STRENGTH_BIT,
+)
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import i32, i64
 from gridstride.virtual.runtime.sanitize.clocks import entry, event_of, row_of
@@ -36,6 +43,7 @@ def _meet(m: IrModule) -> None:
         epoch = warp.lane_epoch
         with b.if_(epoch == 0):
             b.ret()
+        warp.lanes_gave = 0
         with b.if_(epoch < MOST_EPOCHS, likely=True):
             warp.lane_epoch = epoch + 1
             b.ret()
@@ -80,9 +88,16 @@ def lanes_behind_fences(
         with b.if_(who == ((race.block << 5) | b.resize(warp.warp, "i64"))):
             step, epochs = records ^ entries, i64(MOST_EPOCHS << EPOCH_BIT)
             others = (step & _LANE) | (records & (1 << SEVERAL_BIT))
-            apart = ((step & b.splat(epochs, HALF)) == 0) & (others != 0)
+            apart = ((step & b.splat(epochs, HALF)) == 0) & (others != 0) & ~atomic_and_strong(b, records, entries)
             b.store(b.resize(b.bitcast(apart, "i16"), "i32"), number)
     return b.load("i32", number)
+
+
+def atomic_and_strong(b: Builder, records: Value, entries: Value) -> Value:
+    """The i1s of those of which one is an atomic and the other no plain access: lanes do not race there."""
+    strengths = i64(3 << STRENGTH_BIT)
+    strong = ((records & b.splat(strengths, HALF)) != 0) & ((entries & b.splat(strengths, HALF)) != 0)
+    return strong & (((records | entries) & (1 << ATOMIC_BIT)) != 0)
 
 
 def _lanes(m: IrModule, name: str) -> None:
@@ -182,7 +197,7 @@ def _crowd(m: IrModule) -> None:
     """Sixteen lanes that store to one place at once, the first of which is `first`: they should store the same."""
     head = ("warp* warp", "race* race", "i64 me", "i64 address", "i32 first")
     with m.function("void", "gs_global_crowd", *head) as (b, (warp, race, me, address, first)):
-        watched = (me & (MOST_EPOCHS << EPOCH_BIT)) != 0
+        watched = ((me & (MOST_EPOCHS << EPOCH_BIT)) != 0) & ((me & (1 << ATOMIC_BIT)) == 0)
         shown = race.values != NULL
         with b.if_(watched & shown):
             lanes = ((1 << HALF) - 2) << first

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import (
+    ATOMIC_BIT,
     EPOCH_BIT,
     GENERIC_WRITE,
     LANED,
     MOST_EPOCHS,
+    OF_ATOMIC,
     SEVERAL_BIT,
     SITE_BIT,
     STRENGTH_BIT,
@@ -88,10 +90,11 @@ def _access(m: IrModule, kind: str) -> None:
             b.branch(inside & (is_full & _same(b, distance, constant(RECORDS, 0))), alike, several)
             b.start(alike)
             lane = HALF * half
+            others = i64(1 << SEVERAL_BIT)
             if kind == "store":
                 b.call("void", "gs_global_crowd", warp, race, me, first, i32(lane))
-            readers = 1 << SEVERAL_BIT if kind == "load" else 0
-            _one_place(b, known, at, count, me | (lane | readers))
+                others = b.select((strength & OF_ATOMIC) != 0, others, i64(0))
+            _one_place(b, known, at, count, me | others | lane)
             b.jump(over)
             b.start(several)
             _columns_of_units(b, known, own, part, count, me, half)
@@ -113,6 +116,7 @@ def _opening(b: Builder, warp: Record, site: Value, strength: Value) -> tuple[Re
     epoch = b.select(laned, warp.lane_epoch, i32(0))
     low = (site << SITE_BIT) | (epoch << EPOCH_BIT)
     low |= (strength & (LANED - 1)) << STRENGTH_BIT
+    low |= b.select((strength & OF_ATOMIC) != 0, i32(1 << ATOMIC_BIT), i32(0))
     # Where lanes are not told apart, any of them stands for all.
     low |= b.select(epoch == 0, i32(1 << SEVERAL_BIT), i32(0))
     me = (b.resize(stamp, "i64") << 32) | b.resize(low, "i64")

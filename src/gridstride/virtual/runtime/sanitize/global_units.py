@@ -27,6 +27,7 @@ from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, cons
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize.global_lane_races import (
     RACES,
+    atomic_and_strong,
     emit_lane_races,
     lanes_behind_fences,
 )
@@ -137,7 +138,7 @@ def _lanes_apart(b: Builder, records: Value, entries: Value) -> Value:
     same = (step & ((0xFFFFFFFF << 32) | _EPOCHS)) == 0
     watched = (entries & _EPOCHS) != 0
     others = (step & _LANE) | (records & (1 << SEVERAL_BIT))
-    return same & watched & (others != 0)
+    return same & watched & (others != 0) & ~atomic_and_strong(b, records, entries)
 
 
 def _known(b: Builder, last: Value, entries: Value, mask: Value) -> None:
@@ -171,12 +172,13 @@ def _look(
         others = _stamps(b, records) != _stamps(b, entries)
         # Two that are strong everywhere never race, and counters have many of them.
         both = records & entries & (STRONG << 5)
-        weak = both == 0
+        weak, unchecked = both == 0, constant(_BITS, -1)
         if kind == "load" or read:
             checked = (records if kind == "load" else entries) & (CHECKED << 5)
-            weak &= checked != (CHECKED << 5)
+            unchecked = checked != (CHECKED << 5)
+            weak &= unchecked
         suspects = recent & b.bitcast(others & weak, "i16")
-        apart = recent & b.bitcast(_lanes_apart(b, records, entries), "i16")
+        apart = recent & b.bitcast(_lanes_apart(b, records, entries) & unchecked, "i16")
         against = "load" if kind == "load" else "reads" if read else "writes"
         for name, some in ((f"meet_{against}", suspects), (f"lanes_{against}", apart)):
             with b.if_(some != 0):

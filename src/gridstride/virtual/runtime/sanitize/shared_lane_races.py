@@ -3,7 +3,8 @@
 Since Volta the lanes of a warp need not run in step: what one lane writes another may read only after a __syncwarp() or
 another instruction that orders the memory of lanes. Each warp counts those (`epoch`), and each unit of shared memory
 remembers in which epoch which lane wrote it, and which read it. A member mask brings those together that it names: they
-know what each of them knew (`known`). Volatile accesses order nothing between lanes either.
+know what each of them knew (`known`). Volatile accesses order nothing between lanes either, and atomics what
+lane_atomics.py says. An atomic races with plain accesses as between warps (atomic_races.py), with volatile ones not.
 
 Votes, matches, shuffles and matrix instructions wait for all lanes, too, but order no memory: what was read before has
 been read, what was written need not be seen (`gathered` beside `met`). Those that name some lanes alone count as order.
@@ -17,11 +18,12 @@ from dataclasses import dataclass
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.race_shadows import LANE_SHADOW
+from gridstride.virtual.abi.race_shadows import ATOMIC, LANE_SHADOW, VOLATILE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
 from gridstride.virtual.runtime.sanitize.clocks import row_of
+from gridstride.virtual.runtime.sanitize.lane_atomics import emit_lane_atomics
 from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
 from gridstride.virtual.runtime.sanitize.shared_races import plane_of
 from gridstride.virtual.runtime.sanitize.uninitialised.unset_shared import units_of
@@ -30,11 +32,11 @@ WRITTEN, READ = 0, 1
 """The planes of a unit."""
 
 SEVERAL = 0x80
-"""Beside a reader's lane: others of its warp have read the unit in the same epoch."""
+"""Beside a lane: others of its warp have read the unit in the same epoch, or done an atomic there."""
 
 
 def emit_lanes(m: IrModule) -> None:
-    """gs_lanes_begin, _sync, _gather, _join, _members, _load, _store, _copied; see each."""
+    """gs_lanes_begin, _sync, _gather, _join, _members, _load, _store, _atomic, _checked, _copied; see each."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
         pointer = lanes.field("epoch")
@@ -55,9 +57,11 @@ def emit_lanes(m: IrModule) -> None:
             lane_orders.release_all(b, lanes, warp, now)
             b.store(now + 1, pointer)
     _join(m)
-    for kind in ("load", "store"):
+    emit_lane_atomics(m)
+    for kind in ("load", "store", "atomic", "checked"):
         _access(m, kind)
     _copied(m)
+    _overwritten(m)
 
 
 def _epoch(b: Builder, lanes: Record, warp: Record) -> Value:
@@ -139,20 +143,28 @@ def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
 
 
 def _access(m: IrModule, kind: str) -> None:
+    """gs_lanes_load and _store, `strength` 0 or VOLATILE; gs_lanes_atomic; gs_lanes_checked, for atomics that look at
+    the value (checks_value): they are held against plain writes alone and leave no record.
+    """
+    strong = kind in ("atomic", "checked")
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
-    with m.function("void", f"gs_lanes_{kind}", *head) as (b, (warp, site, mask, address, size)):
+    with m.function("void", f"gs_lanes_{kind}", *head, *(() if strong else ("i32 strength",))) as (b, args):
+        warp, site, mask, address, size, *more = args
         lanes = block_lanes(b, warp)
         race = warp.block.race
         epoch, own = b.load("i32", _epoch(b, lanes, warp)), warp.warp
-        known = _Known(warp, race, lanes, epoch)
+        strength = i32(ATOMIC) if strong else more[0]
+        known = _Known(warp, race, lanes, epoch, i32(ATOMIC | VOLATILE) if strong else (strength >> 1) & ATOMIC)
         if kind == "store":
             race.storing_bytes = size
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
         with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             _against(b, known, WRITTEN, site, lane, unit, writes=kind == "store")
-            if kind == "store":
+            if kind in ("store", "atomic"):
                 _against(b, known, READ, site, lane, unit, writes=False)
-        me = (site << 16) | (own << 8)
+        if kind == "checked":
+            return
+        me = (site << 16) | (own << 8) | strength
         with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
@@ -167,7 +179,26 @@ def _copied(m: IrModule) -> None:
         with b.if_((warp.observed != 0) & (active != 0)):
             target = b.load(wide("i64"), entry.field("target"), align=8)
             offsets = b.resize(target - b.splat(warp.shared), "i32")
-            b.call("void", "gs_lanes_store", warp, entry.site, active, offsets, entry.size)
+            b.call("void", "gs_lanes_store", warp, entry.site, active, offsets, entry.size, i32(0))
+
+
+def _overwritten(m: IrModule) -> None:
+    """gs_lanes_overwritten: a copy lands where lanes of its warp read that had not met since when it was started."""
+    head = ("warp* warp", "copy* copy", "i32 lane", "i32 offset", "i32 size")
+    with m.function("void", "gs_lanes_overwritten", *head) as (b, (warp, copy, lane, offset, size)):
+        lanes, race = block_lanes(b, warp), warp.block.race
+        with units_of(b, race, offset, size) as unit:
+            entry = _entry(b, lanes, unit, READ)
+            who, epoch = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
+            other = who & (LANES - 1)
+            known = b.intrinsic("umax", copy.met, _known_of(b, lanes, warp, lane, other))
+            ours = ((who >> 8) & (LANES - 1)) == warp.warp
+            apart = (other != lane) | ((who & SEVERAL) != 0)
+            with b.if_(ours & apart & (epoch > known)):
+                one = b.select(other == lane, other ^ 1, other)
+                where = unit << b.resize(race.shift, "i64")
+                them = (warp.warp << 8) | one
+                b.call("void", "gs_report", warp, i32(FAULT["race"]), copy.site, lane, who >> 16, them, where)
 
 
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
@@ -178,34 +209,43 @@ def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The warp that makes an access, what its block and its lanes know of earlier ones, and the lanes' epoch."""
+    """The warp that makes an access, what its block and its lanes know of earlier ones, and the lanes' epoch; `passes`
+    are the strengths of those that the access does not race with.
+    """
 
     warp: Record
     race: Record
     lanes: Record
     epoch: Value
+    passes: Value
 
 
 def _against(
     b: Builder, seen: _Known, plane: int, site: Value, lane: Value, unit: Value, *, writes: bool
 ) -> None:  # fmt: skip
     warp, race, lanes = seen.warp, seen.race, seen.lanes
-    entry, hidden = _entry(b, lanes, unit, plane), b.alloca("i1")
+    entry, hidden, own_last = _entry(b, lanes, unit, plane), b.alloca("i1"), b.alloca("i1")
     b.store(constant("i1", False), hidden)
+    b.store(constant("i1", True), own_last)
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
     met, known = _met(b, lanes, warp, plane), _known_of(b, lanes, warp, lane, other)
     epoch, them = b.load("i32", entry), (who >> 8) & (LANES - 1)
     now, ours = epoch > b.intrinsic("umax", met, known), them == warp.warp
     several = (who & SEVERAL) != 0
-    apart = (other != lane) | several
-    told_by_one = lane_orders.not_told(b, lanes, warp, lane, (them, other, epoch)) & ~ours
+    apart = ((other != lane) | several) & ((who & seen.passes) == 0)
+    told_by_one = lane_orders.not_told(b, lanes, warp, lane, (them, other, epoch)) & ~ours & ((who & seen.passes) == 0)
     with b.if_(told_by_one):
         # What is unordered between the warps is reported as that: only what their order hides is the lanes'.
         then = b.load("i32", plane_of(b, race, "written" if plane == WRITTEN else "read", unit))
         known = b.load("i32", b.offset(row_of(b, race, warp.warp), b.resize(them, "i64") * 4))
         b.store(then <= known, hidden)
     told_by_one &= b.load("i1", hidden)
+    if plane == WRITTEN:
+        # Its own atomic is the last one noted: those before it, in the same epoch, it has heard of or not.
+        with b.if_(now & apart & ours & (other == lane) & ((who & ATOMIC) != 0)):
+            b.store(_unheard(b, lanes, warp, lane, epoch), own_last)
+        now &= b.load("i1", own_last)
     with b.if_((now & apart & ours) | told_by_one):
         where = unit << b.resize(race.shift, "i64")
         matters = constant("i1", True)
@@ -219,6 +259,17 @@ def _against(
             them = (them << 8) | one
             there = who >> 16
             b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)
+
+
+def _unheard(b: Builder, lanes: Record, warp: Record, lane: Value, epoch: Value) -> Value:
+    """An i1: some other lane gave, up to an epoch, what a lane does not know of."""
+    vector, number = wide("i32"), b.resize(warp.warp, "i64")
+    given = b.load(vector, b.offset(lanes.field("given"), number * (4 * LANES)), align=4)
+    known = b.load(vector, _row(b, lanes, warp, lane), align=4)
+    met = b.splat(_met(b, lanes, warp, WRITTEN))
+    ahead = b.intrinsic("umin", given, b.splat(epoch)) > b.intrinsic("umax", known, met)
+    others = b.bitcast(ahead, "i32") & ~(i32(1) << lane)
+    return others != 0
 
 
 def _at_once(
@@ -245,13 +296,23 @@ def _at_once(
 
 def _note(b: Builder, seen: _Known, entry: Value, lane: Value, who: Value, kind: str) -> None:
     warp, lanes = seen.warp, seen.lanes
-    if kind == "load":
+    if kind in ("load", "atomic"):
+        plane = READ if kind == "load" else WRITTEN
         old, before = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
-        reader = old & (LANES - 1)
+        other = old & (LANES - 1)
         ours = ((old >> 8) & (LANES - 1)) == warp.warp
-        # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the reader before it.
-        known = b.intrinsic("umax", _met(b, lanes, warp, READ), _known_of(b, lanes, warp, lane, reader))
-        several = (reader != lane) | ((old & SEVERAL) != 0)
-        who |= b.select(ours & (before > known) & several, i32(SEVERAL), i32(0))
+        # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the one before it.
+        known = b.intrinsic("umax", _met(b, lanes, warp, plane), _known_of(b, lanes, warp, lane, other))
+        recent = ours & (before > known)
+        several = (other != lane) | ((old & SEVERAL) != 0)
+        atomic = (old & ATOMIC) != 0
+        alike = recent & several & atomic if kind == "atomic" else recent & several
+        who |= b.select(alike, i32(SEVERAL), i32(0))
+        if kind == "atomic":
+            # The lane's own plain write stays until all have met: it races with more.
+            stays = ours & (other == lane) & ~atomic & (before > _met(b, lanes, warp, plane))
+            b.store(b.select(stays, before, seen.epoch), entry)
+            b.store(b.select(stays, old, who), b.offset(entry, 4))
+            return
     b.store(seen.epoch, entry)
     b.store(who, b.offset(entry, 4))

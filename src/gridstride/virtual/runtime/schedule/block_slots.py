@@ -117,6 +117,7 @@ def emit_start_block(m: IrModule, processor: Processor) -> None:
             warp.tries = 0
             warp.lane_epoch = 1
             warp.fenced_epoch = 0
+            warp.lanes_gave = 0
             _forget_local(b, worker, warp, first + b.resize(w, "i64"), observed)
             warp.cluster_arrived = 0
             wgmma = "<4 x i32>"  # all four counters of wgmma

@@ -18,7 +18,7 @@ LIGHT_CARRY = 1 << 48
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class MipLevel:
     """One mipmap level of a texture: sizes as i32, strides in bytes as i64."""
 
     start: Value
@@ -29,7 +29,7 @@ class Level:
     slice: Value
 
 
-def level_of(b: Builder, object_: Record, level: Value) -> Level:
+def level_of(b: Builder, object_: Record, level: Value) -> MipLevel:
     """The level with the given number; the first row pitch is the record's, the others' rows are packed."""
     long = b.resize(level, "i64")
     start = object_.level[long]
@@ -39,7 +39,7 @@ def level_of(b: Builder, object_: Record, level: Value) -> Level:
     texel = b.resize(object_.texel, "i64")
     packed = b.resize(width, "i64") * texel
     pitch = b.select(level == 0, object_.pitch, packed)
-    return Level(start, width, height, depth, pitch, pitch * b.resize(height, "i64"))
+    return MipLevel(start, width, height, depth, pitch, pitch * b.resize(height, "i64"))
 
 
 def emit_sampling(m: IrModule) -> None:
@@ -127,7 +127,7 @@ def _finish(m: IrModule) -> None:
         b.ret(b.shuffle(b.call(WORDS, "gs_round_half", sum_), [0, 1, 2, 7], integers))
 
 
-def _spans(b: Builder, object_: Record, at: Level, words: list[Value], linear: Value) -> list[Value]:
+def _spans(b: Builder, object_: Record, at: MipLevel, words: list[Value], linear: Value) -> list[Value]:
     """The spans in x, y and z; an axis that the texture does not have is one texel, whatever the coordinate."""
     spans = []
     for axis, (word, size) in enumerate(zip(words, (at.width, at.height, at.depth), strict=True)):

@@ -124,8 +124,8 @@ def _turns(b: Builder, x: Value) -> Value:
     word = b.cast("bitcast", near, "i32")
     away = b.cast("zext", b.compare("olt", beyond, constant(x.type, 0.0)), "i32")
     cut = b.cast("bitcast", b.op("sub", word, away), "float")
-    rest = b.op("fsub", cut, b.intrinsic("rint", cut))
-    steps = b.intrinsic("trunc", b.op("fmul", rest, constant(x.type, 2.0**25)))
+    fraction = b.op("fsub", cut, b.intrinsic("rint", cut))
+    steps = b.intrinsic("trunc", b.op("fmul", fraction, constant(x.type, 2.0**25)))
     return b.op("fmul", steps, constant(x.type, 2.0**-25))
 
 

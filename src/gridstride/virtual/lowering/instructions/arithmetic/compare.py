@@ -7,7 +7,7 @@ from gridstride.virtual.ir.builder import Builder, Value, constant, like
 from gridstride.virtual.ir.float_common import flush, flush_bits
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.value_types import llvm_type
-from gridstride.virtual.ptx.module import Instruction, Operand, Pair
+from gridstride.virtual.ptx.module import DestinationPair, Instruction, Operand
 from gridstride.virtual.ptx.types import TYPES
 
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "num": "ord", "nan": "uno"}
@@ -62,7 +62,7 @@ def set_predicate(cx: Lowering, ins: Instruction) -> None:
     """
     outcomes, other, combine = _compared(cx, ins, ins.type)
     both = ins.operands[0]
-    if not isinstance(both, Pair):
+    if not isinstance(both, DestinationPair):
         cx.set(both, _joined(cx, outcomes[0], other, combine))
         return
     second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])

@@ -30,6 +30,12 @@ def _write(cx: Lowering, carry: Value) -> None:
     cx.b.store(carry, _flag(cx))
 
 
+def _write_result(cx: Lowering, ins: Instruction, result: Value, carry: Value) -> None:
+    cx.set(ins.operands[0], result, signed=ins.types[-1][0] == "s")
+    if "cc" in ins.modifiers:
+        _write(cx, carry)
+
+
 def _add(cx: Lowering, ins: Instruction, x: Value, y: Value, *, carry_in: bool) -> None:
     b = cx.b
     total = b.op("add", x, y)
@@ -38,50 +44,38 @@ def _add(cx: Lowering, ins: Instruction, x: Value, y: Value, *, carry_in: bool) 
         bit = b.resize(_read(cx), element(total.type))
         total = b.op("add", total, bit)
         carry = b.op("or", carry, b.compare("ult", total, bit))
-    cx.set(ins.operands[0], total, signed=ins.types[-1][0] == "s")
-    if "cc" in ins.modifiers:
-        _write(cx, carry)
+    _write_result(cx, ins, total, carry)
 
 
 def _subtract(cx: Lowering, ins: Instruction, x: Value, y: Value, *, borrow_in: bool) -> None:
     b = cx.b
-    rest = b.op("sub", x, y)
+    difference = b.op("sub", x, y)
     borrow = b.compare("ult", x, y)
     if borrow_in:
-        bit = b.resize(_read(cx), element(rest.type))
-        borrow = b.op("or", borrow, b.compare("ult", rest, bit))
-        rest = b.op("sub", rest, bit)
-    cx.set(ins.operands[0], rest, signed=ins.types[-1][0] == "s")
-    if "cc" in ins.modifiers:
-        _write(cx, borrow)
+        bit = b.resize(_read(cx), element(difference.type))
+        borrow = b.op("or", borrow, b.compare("ult", difference, bit))
+        difference = b.op("sub", difference, bit)
+    _write_result(cx, ins, difference, borrow)
 
 
 def add(cx: Lowering, ins: Instruction) -> None:
     """add.cc."""
-    t = ins.type
-    x, y = cx.sources(t, t)
-    _add(cx, ins, x, y, carry_in=False)
+    _add(cx, ins, *cx.sources(ins.type, ins.type), carry_in=False)
 
 
 def add_with_carry(cx: Lowering, ins: Instruction) -> None:
     """addc, addc.cc."""
-    t = ins.type
-    x, y = cx.sources(t, t)
-    _add(cx, ins, x, y, carry_in=True)
+    _add(cx, ins, *cx.sources(ins.type, ins.type), carry_in=True)
 
 
 def sub(cx: Lowering, ins: Instruction) -> None:
     """sub.cc."""
-    t = ins.type
-    x, y = cx.sources(t, t)
-    _subtract(cx, ins, x, y, borrow_in=False)
+    _subtract(cx, ins, *cx.sources(ins.type, ins.type), borrow_in=False)
 
 
 def sub_with_borrow(cx: Lowering, ins: Instruction) -> None:
     """subc, subc.cc."""
-    t = ins.type
-    x, y = cx.sources(t, t)
-    _subtract(cx, ins, x, y, borrow_in=True)
+    _subtract(cx, ins, *cx.sources(ins.type, ins.type), borrow_in=True)
 
 
 def _mad(cx: Lowering, ins: Instruction, *, carry_in: bool) -> None:

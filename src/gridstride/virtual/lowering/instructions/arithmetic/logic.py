@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridstride.virtual.ir.builder import Builder, Value, constant
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.arithmetic.bits import amounts, shift_left, shift_right
-from gridstride.virtual.ptx.module import Immediate, Instruction, Pair
+from gridstride.virtual.ptx.module import DestinationPair, Immediate, Instruction
 
 
 def bitwise(cx: Lowering, ins: Instruction) -> None:
@@ -69,15 +69,15 @@ def lop3(cx: Lowering, ins: Instruction) -> None:
     table, into = ins.operands[4], ins.operands[0]
     assert isinstance(table, Immediate)
     kinds = ("b32", "b32", "b32") + (("b32", "pred") if combine else ())
-    x, y, z, *rest = cx.sources(*kinds)
+    x, y, z, *predicates = cx.sources(*kinds)
     result = any_function(b, table.bits & 0xFF, x, y, z)
     if not combine:
         cx.set(into, result)
         return
-    assert isinstance(into, Pair)
+    assert isinstance(into, DestinationPair)
     nonzero = b.compare("ne", result, constant(result.type, 0))
     cx.set(into.destination, result)
-    cx.set(into.predicate, b.op(combine, nonzero, rest[1]))
+    cx.set(into.predicate, b.op(combine, nonzero, predicates[1]))
 
 
 # -- shifts -----------------------------------------------------------------------------------------------------------

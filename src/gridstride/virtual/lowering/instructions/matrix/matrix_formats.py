@@ -20,7 +20,7 @@ SPECIAL = 16000
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ElementFormat:
     """An element type of A and B: its width in a register and its smallest exponent."""
 
     name: str
@@ -35,14 +35,14 @@ class Format:
 FORMATS = {
     f.name: f
     for f in (
-        Format("f16", 16, -14), Format("bf16", 16, -126), Format("tf32", 32, -126), Format("f64", 64),
-        Format("e4m3", 8, -14), Format("e5m2", 8, -14), Format("s8", 8), Format("u8", 8), Format("s4", 4),
-        Format("u4", 4), Format("b1", 1),
+        ElementFormat("f16", 16, -14), ElementFormat("bf16", 16, -126), ElementFormat("tf32", 32, -126),
+        ElementFormat("f64", 64), ElementFormat("e4m3", 8, -14), ElementFormat("e5m2", 8, -14), ElementFormat("s8", 8),
+        ElementFormat("u8", 8), ElementFormat("s4", 4), ElementFormat("u4", 4), ElementFormat("b1", 1),
     )
 }  # fmt: skip
 
 
-def element(b: Builder, words: Value, kind: Format, item: int) -> Value:
+def element(b: Builder, words: Value, kind: ElementFormat, item: int) -> Value:
     """Element `item` of each register (i32), lowest first, as f32."""
     if kind.name == "f16":
         return half.widen(b, b.resize(_down(b, words, 16 * item), "i16"), half.F16)

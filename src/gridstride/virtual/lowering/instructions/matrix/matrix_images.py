@@ -13,7 +13,7 @@ PIECE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class MatrixImage:
     """Piece j of all lines, then piece j + 1; a line is a row of a row-major matrix, else a column."""
 
     fragment: Fragment
@@ -44,8 +44,8 @@ class Image:
         """Where an element lies, in bits."""
         row, column = self.fragment.element(register, lane, item)
         line, at = (row, column) if self.by_row else (column, row)
-        piece, rest = divmod(at * self.fragment.bits, 8 * self.piece)
-        return 8 * self.piece * (self.lines * piece + line) + rest
+        piece, offset = divmod(at * self.fragment.bits, 8 * self.piece)
+        return 8 * self.piece * (self.lines * piece + line) + offset
 
     def register(self, b: Builder, number: int) -> Value:
         """A fragment's register."""

@@ -16,7 +16,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import space_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
-from gridstride.virtual.lowering.instructions.matrix.matrix_images import Image
+from gridstride.virtual.lowering.instructions.matrix.matrix_images import MatrixImage
 from gridstride.virtual.lowering.instructions.matrix.matrix_rows import RowCopy, copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.operand_checks import check
@@ -85,7 +85,7 @@ def _observe(cx: Lowering, access: Access, at: Value, way: str, lines: int) -> N
         cx.program.observer.access(cx, cx.program.site(cx, access), access, at, way)
 
 
-def _observe_pieces(cx: Lowering, image: Image, access: Access, start: Value, distance: Value, way: str) -> None:
+def _observe_pieces(cx: Lowering, image: MatrixImage, access: Access, start: Value, distance: Value, way: str) -> None:
     """The matrix as the hardware asks for it: eight lines, eight elements of each, in one request.
 
     Seen on an H200 for 16-bit matrices and float sums (tests/virtual/fixtures/kernels_ncu_h200.json).
@@ -173,7 +173,7 @@ def _count(cx: Lowering, ins: Instruction, fragment: Fragment, registers: tuple[
         raise cx.unsupported(f"`{ins.name}` with a fragment of {len(registers)} registers, not {fragment.registers}")
 
 
-def _image(cx: Lowering, ins: Instruction) -> Image:
+def _image(cx: Lowering, ins: Instruction) -> MatrixImage:
     words = {"load", "store", "a", "b", "c", "d", "sync", "aligned", "row", "col", "global", "shared", "shared::cta"}
     shape = shape_of(cx, ins)
     check(cx, ins, words | {"m{}n{}k{}".format(*shape)})
@@ -182,10 +182,10 @@ def _image(cx: Lowering, ins: Instruction) -> Image:
     if (len(ins.types), len(layout), len(matrix)) != (1, 1, 1) or len(ins.operands) not in (2, 3):
         raise cx.unsupported(f"`{ins.name}`")
     fragment = fragment_of(cx, ins, matrix[0], ins.types[0], shape)
-    return Image(fragment, "row" in layout, area(cx, Image.LARGEST))
+    return MatrixImage(fragment, "row" in layout, area(cx, MatrixImage.LARGEST))
 
 
-def _pieces(cx: Lowering, ins: Instruction, image: Image, operands: tuple[Operand, ...], way: str) -> None:
+def _pieces(cx: Lowering, ins: Instruction, image: MatrixImage, operands: tuple[Operand, ...], way: str) -> None:
     """Copies the matrix between memory and its image. Lane i takes line i: a row, or a column where those are whole."""
     address, b = _address(cx, operands[0]), cx.b
     space = "shared" if space_of(ins) == "shared" else "generic"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS, Format
+from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS, ElementFormat
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Tile
 
 DIGITS = 25
@@ -41,7 +41,7 @@ class Product:
         return Tile(self.rows, self.k, self.formats[0].bits)
 
     @property
-    def formats(self) -> tuple[Format, Format]:
+    def formats(self) -> tuple[ElementFormat, ElementFormat]:
         """The types of A and B, which have one width."""
         return FORMATS[self.a], FORMATS[self.b]
 

@@ -117,7 +117,7 @@ def _pick(b: Builder, values: list[Value], positions: list[tuple[int, int]]) -> 
         if result is None:
             result = moved
         else:
-            mine = vector_constant("i1", [int(i == item) for i, _ in positions])
-            result = b.select(mine, moved, result)
+            selected = vector_constant("i1", [int(i == item) for i, _ in positions])
+            result = b.select(selected, moved, result)
     assert result is not None
     return result

@@ -31,8 +31,6 @@ _HALVES = ("f16", "bf16")
 def copy(cx: Lowering, ins: Instruction) -> None:
     """cp.async, cp.async.bulk, their groups and waits."""
     modifiers = set(ins.modifiers)
-    if "async" not in modifiers:
-        raise cx.unsupported(f"`{ins.name}`")
     if "tensor" in modifiers and "prefetch" not in modifiers:
         from gridstride.virtual.lowering.instructions.memory.tensor_copies import tensor_copy
 
@@ -54,9 +52,8 @@ def _group(cx: Lowering, ins: Instruction, modifiers: set[str], room: str) -> No
         return
     pending = constant("i32", -1)
     if "wait_group" in modifiers:
-        operand = ins.operands[0] if ins.operands else None
-        if not isinstance(operand, Immediate):
-            raise cx.unsupported(f"such a form of `{ins.name}`")
+        (operand,) = ins.operands
+        assert isinstance(operand, Immediate)
         pending = constant("i32", operand.bits)
     cx.b.call("void", f"{room}_{'read' if 'read' in modifiers else 'wait'}", cx.warp, cx.active(), pending)
 
@@ -141,7 +138,6 @@ def _now(cx: Lowering, to: Address, origin: Address, words: int) -> None:
 
 def _arrive(cx: Lowering, ins: Instruction) -> None:
     """cp.async.mbarrier.arrive: the lane's copies so far arrive on a barrier."""
-    check(cx, ins, {"async", "mbarrier", "arrive", "noinc", "shared", "shared::cta"})
     space = memory_operands.space_of(ins)
     (where,) = columns(cx, addressing.vector_address(cx, address(cx, ins, 0), space))
     more = constant("i32", int("noinc" not in ins.modifiers))

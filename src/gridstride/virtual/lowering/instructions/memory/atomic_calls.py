@@ -11,7 +11,7 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.memory.atomic_functions import define, signature_name
-from gridstride.virtual.ptx.module import Address, Operand, Register, Sink
+from gridstride.virtual.ptx.module import Address, Operand, Register, Sink, Vector
 from gridstride.virtual.ptx.types import TYPES
 
 _INTEGERS = ("u32", "s32", "u64", "s64")
@@ -80,6 +80,12 @@ def _call(
         what.vector if returns else "void", name, cx.warp, constant("i32", site), cx.active(), where, *values
     )
     return result if returns else None
+
+
+def unread(cx: Lowering) -> bool:
+    """Whether nobody reads the old values of the atom at hand."""
+    target = cx.ins.operands[0]
+    return all(_unread(cx, item) for item in (target.items if isinstance(target, Vector) else (target,)))
 
 
 def _unread(cx: Lowering, target: Operand) -> bool:

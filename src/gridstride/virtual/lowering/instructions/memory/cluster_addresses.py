@@ -66,12 +66,12 @@ def to_generic(cx: Lowering, address: Value) -> Value:
     b = cx.b
     number = b.op("lshr", address, constant(address.type, RANK_SHIFT))
     first = b.op("sub", address, constant(address.type, 1 << RANK_SHIFT))
-    theirs = b.op("add", _as(cx, b.get(cluster(cx), CLUSTER, "shared"), address), first)
-    ours = b.op("add", _as(cx, cx.field("shared"), address), address)
+    in_other_block = b.op("add", _as(cx, b.get(cluster(cx), CLUSTER, "shared"), address), first)
+    in_own_block = b.op("add", _as(cx, cx.field("shared"), address), address)
     size = _as(cx, b.resize(b.get(cluster(cx), CLUSTER, "size"), "i64"), address)
     missing = b.op("add", address, constant(address.type, NO_BLOCK_ADDRESS))
-    theirs = b.select(b.compare("ule", number, size), theirs, missing)
-    return b.select(b.compare("eq", number, constant(number.type, 0)), ours, theirs)
+    in_other_block = b.select(b.compare("ule", number, size), in_other_block, missing)
+    return b.select(b.compare("eq", number, constant(number.type, 0)), in_own_block, in_other_block)
 
 
 def from_generic(cx: Lowering, address: Value) -> Value:

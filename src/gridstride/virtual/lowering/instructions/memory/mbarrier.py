@@ -29,18 +29,18 @@ def mbarrier(cx: Lowering, ins: Instruction) -> None:
         _pending_count(cx, ins)
         return
     at = int(not isinstance(ins.operands[0], Address))
-    rest = ins.operands[at + 1 :]
+    operands = ins.operands[at + 1 :]
     space = memory_operands.space_of(ins)
     where = addressing.vector_address(cx, address(cx, ins, at), space)
     kind = constant("i32", addressing.number_of(ins, space))
     if form == "init":
-        _init(cx, where, kind, rest)
+        _init(cx, where, kind, operands)
     elif form == "inval":
         cx.b.call("void", "gs_mbarrier_inval", cx.warp, site(cx), cx.active(), *columns(cx, where), kind)
     elif form in ("test_wait", "try_wait"):
-        _wait(cx, ins, where, kind, rest[0])
+        _wait(cx, ins, where, kind, operands[0])
     else:
-        _arrive(cx, ins, where, kind, rest)
+        _arrive(cx, ins, where, kind, operands)
 
 
 def order_of(ins: Instruction) -> Value:
@@ -52,15 +52,15 @@ def order_of(ins: Instruction) -> Value:
     return constant("i32", BLOCK_ORDER if "cta" in ins.modifiers else BLOCK_ORDER | CLUSTER_ORDER)
 
 
-def _init(cx: Lowering, where: Value, kind: Value, rest: tuple[Operand, ...]) -> None:
-    addresses, counts = columns(cx, where, cx.vector(rest[0], "u32"))
+def _init(cx: Lowering, where: Value, kind: Value, operands: tuple[Operand, ...]) -> None:
+    addresses, counts = columns(cx, where, cx.vector(operands[0], "u32"))
     cx.b.call("void", "gs_mbarrier_init", cx.warp, site(cx), cx.active(), addresses, kind, counts)
 
 
-def _arrive(cx: Lowering, ins: Instruction, where: Value, kind: Value, rest: tuple[Operand, ...]) -> None:
+def _arrive(cx: Lowering, ins: Instruction, where: Value, kind: Value, operands: tuple[Operand, ...]) -> None:
     """arrive, arrive_drop, expect_tx, complete_tx: arrivals, bytes to come, and arrivals that later phases drop."""
     b, form = cx.b, ins.modifiers[0]
-    operand = b.resize(cx.vector(rest[0], "u32"), "i64") if rest else constant(wide("i64"), 1)
+    operand = b.resize(cx.vector(operands[0], "u32"), "i64") if operands else constant(wide("i64"), 1)
     zero, one = constant(wide("i64"), 0), constant(wide("i64"), 1)
     counts_bytes = {"expect_tx", "complete_tx"} & set(ins.modifiers)
     arrives = form in ("arrive", "arrive_drop")

@@ -27,14 +27,14 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
     ranks = [int(m[0]) for m in ins.modifiers if m in _KNOWN and m[1:] == "d" and m[0].isdigit()]
     if not isinstance(where, TensorAddress) or ranks != [len(where.coordinates)] or (operation and inwards):
         raise cx.unsupported(f"such a form of `{ins.name}`")
-    rank, rest = ranks[0], list(ins.operands[3 if inwards else 2 :])
-    offsets = _offsets(cx, ins, rank, rest) if "im2col" in ins.modifiers else []
+    rank, remaining = ranks[0], list(ins.operands[3 if inwards else 2 :])
+    offsets = _offsets(cx, ins, rank, remaining) if "im2col" in ins.modifiers else []
     corner = [_word(cx, where, offsets, axis) for axis in range(RANKS)]
     values = [addressing.vector_address(cx, address(cx, ins, int(not inwards)), "shared")]
     values.append(addressing.vector_address(cx, Address(where.base, where.offset), "generic"))
     values.append(addressing.vector_address(cx, address(cx, ins, 2), "shared") if inwards else _zero())
     multicast = "multicast::cluster" in ins.modifiers
-    if multicast and not (inwards and rest):
+    if multicast and not (inwards and remaining):
         raise cx.unsupported(f"such a form of `{ins.name}`")
     addresses, maps, barriers, corners, *_ = columns(cx, *values, *corner)
     number = site(cx, Access("shared", 1, 1))
@@ -43,7 +43,7 @@ def tensor_copy(cx: Lowering, ins: Instruction) -> None:
     chosen = barriers if inwards else Value("null", "ptr")
     arguments = (cx.warp, number, cx.active(), constant("i32", kind), addresses, maps, chosen, corners)
     if multicast:
-        cx.b.call("void", "gs_tensor_multicast", *arguments, cta_masks(cx, rest[0]))
+        cx.b.call("void", "gs_tensor_multicast", *arguments, cta_masks(cx, remaining[0]))
     else:
         cx.b.call("void", "gs_tensor", *arguments)
     cx.program.observer.bulk(cx, "tensor", maps, corners, constant("i32", int(not inwards)))
@@ -53,9 +53,9 @@ def _zero() -> Value:
     return constant(wide("i32"), 0)
 
 
-def _offsets(cx: Lowering, ins: Instruction, rank: int, rest: list[Operand]) -> list[Value]:
+def _offsets(cx: Lowering, ins: Instruction, rank: int, remaining: list[Operand]) -> list[Value]:
     """The im2col offsets of the image's dimensions, taken off the operands that are left."""
-    operand = rest.pop(0) if rest else None
+    operand = remaining.pop(0) if remaining else None
     if not isinstance(operand, Vector) or len(operand.items) != rank - 2:
         raise cx.unsupported(f"such a form of `{ins.name}`")
     return [cx.vector(x, "b16") for x in operand.items]

@@ -8,7 +8,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis.lane_variation import broadcast_lane
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Pair
+from gridstride.virtual.ptx.module import DestinationPair, Immediate, Instruction, Operand
 
 ALL = (1 << LANES) - 1
 LANE = tuple(range(LANES))
@@ -16,7 +16,7 @@ LANE = tuple(range(LANES))
 
 def set_pair(cx: Lowering, target: Operand, value: Value, predicate: Callable[[], Value]) -> None:
     """Writes `d` or `d|p`."""
-    if isinstance(target, Pair):
+    if isinstance(target, DestinationPair):
         second = predicate()
         cx.set(target.destination, value)
         cx.set(target.predicate, second)
@@ -82,11 +82,11 @@ def _shuffle(
     lane = vector_constant("i32", LANE)
     by, end = and_(by, 31), and_(clamp, 31)
     segment = and_(b.op("lshr", clamp, constant(clamp.type, 8)), 31)
-    rest = b.op("xor", segment, constant(segment.type, ALL))
+    lane_bits = b.op("xor", segment, constant(segment.type, ALL))
     low = b.op("and", lane, segment)
-    limit = b.op("or", low, b.op("and", end, rest))
+    limit = b.op("or", low, b.op("and", end, lane_bits))
     if mode == "idx":
-        j = b.op("or", low, b.op("and", by, rest))
+        j = b.op("or", low, b.op("and", by, lane_bits))
     else:
         j = b.op({"up": "sub", "down": "add", "bfly": "xor"}[mode], lane, by)
     inside = b.compare("sge" if mode == "up" else "sle", j, limit)

@@ -1,4 +1,4 @@
-"""wgmma: four warps multiply matrices in shared memory (A also in registers), each warp its own 16 rows; setmaxnreg.
+"""wgmma: four warps multiply matrices in shared memory (A also in registers), each warp its own 16 rows.
 
 Each warp makes its rows where it issues the product; the warps begin together, and wait for one another where they wait
 for a group (wgmma_groups.py). The observed build keeps account of what is in flight (warpgroup_watch.py).
@@ -209,10 +209,3 @@ def _area(cx: Lowering, name: str, size: int) -> Value:
     if name not in areas:
         areas[name] = cx.b.alloca(f"[{size} x i8]", align=64)
     return areas[name]
-
-
-# -- setmaxnreg -------------------------------------------------------------------------------------------------------
-def set_max_registers(cx: Lowering, ins: Instruction) -> None:
-    """setmaxnreg: here a thread has as many registers as it names, so only the operand is looked at."""
-    check(cx, ins, {"inc", "dec", "sync", "aligned"})
-    number(cx, ins, ins.operands[0], tuple(range(24, 257, 8)))

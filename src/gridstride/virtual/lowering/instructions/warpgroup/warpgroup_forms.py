@@ -53,17 +53,19 @@ def form_of(cx: Lowering, ins: Instruction) -> WarpgroupForm:
     if ins.modifiers[0] != "mma_async" or not {"sync", "aligned"} <= set(ins.modifiers) or len(ins.types) != 3:
         raise cx.unsupported(f"`{ins.name}`")
     d, a, second = ins.types
-    rest = list(ins.operands[3:])
+    remaining = list(ins.operands[3:])
     sparse = "sp" in ins.modifiers
-    meta, selector = (rest.pop(0), number(cx, ins, rest.pop(0), (0, 1))) if sparse and len(rest) > 2 else (None, None)
+    meta, selector = (
+        (remaining.pop(0), number(cx, ins, remaining.pop(0), (0, 1))) if sparse and len(remaining) > 2 else (None, None)
+    )
     rule = next((w for w in ("satfinite", "and") if w in ins.modifiers), "")
     product = WideProduct(HEIGHT, 8 * K_BYTES // FORMATS[a].bits if a in SUMS else 0, a, second, d, d, rule,
                           selector=selector)  # fmt: skip
     if not _legal(product, (m, n, k), ins) or len(ins.operands) < 4 or sparse is not product.sparse:
         raise cx.unsupported(f"`{ins.name}`")
     left = ins.operands[1]
-    scale, *rest = rest
-    numbers = _immediates(cx, ins, product, isinstance(left, Vector), rest)
+    scale, *remaining = remaining
+    numbers = _immediates(cx, ins, product, isinstance(left, Vector), remaining)
     form = WarpgroupForm(product, n, items(ins.operands[0]), left, ins.operands[2], scale, meta, *numbers)
     registers = (len(form.d), len(form.left) if form.left else 4)
     if registers != (product.sum_bytes // (4 * LANES) * form.groups, 4):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Builder, Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.instructions.matrix.matrix_columns import Columns, Unpack
-from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS, Format
+from gridstride.virtual.lowering.instructions.matrix.matrix_formats import FORMATS, ElementFormat
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Tile
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import DIGITS, Product
 
@@ -38,7 +38,7 @@ class WideProduct(Product):
         return "_".join(w for w in words if w) + tail
 
     @property
-    def formats(self) -> tuple[Format, Format]:
+    def formats(self) -> tuple[ElementFormat, ElementFormat]:
         first, second = (replace(FORMATS[t], lowest=_LOWEST.get(t, FORMATS[t].lowest)) for t in (self.a, self.b))
         return first, second
 
