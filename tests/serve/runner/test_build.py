@@ -114,15 +114,15 @@ def test_a_runner_of_a_folder(tmp_path: Path) -> None:
 def test_a_runner_says_what_computes_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     path = saved(tmp_path)
-    code = build.runner(path, RunnerOptions(device="cpu", memory=1 << 20)).code
+    code = build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20)).code
     assert code.name == "llvm"
     assert code.words.startswith("machine code of the model's own for steps of up to 24 new tokens")
-    halves = build.runner(path, RunnerOptions(device="cpu", memory=1 << 20, dtype=torch.float16)).code
+    halves = build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20, dtype=torch.float16)).code
     assert (halves.name, halves.native_steps) == ("pytorch", 0)
     assert halves.words.startswith("PyTorch's operators: torch.float16: the code is for ")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert "OMP_NUM_THREADS is 2" in build.runner(path, RunnerOptions(device="cpu", memory=1 << 20)).code.words
+    assert "OMP_NUM_THREADS is 2" in build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20)).code.words
 
 
 def test_a_limit_of_addresses_counts(monkeypatch: pytest.MonkeyPatch) -> None:
