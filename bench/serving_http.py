@@ -1,18 +1,21 @@
 """What HTTP costs: the real server in front of an engine that thinks nothing, under the real load.
 
-    python bench/serving_http.py [--requests 1024] [--seconds-a-call 0.013]
+    python bench/serving_http.py [--requests 1024] [--seconds-a-call 0.013] [--against REVISION]
 
 The engine gives every running sequence eight tokens a call, as on a GPU; what is left is JSON, text, metrics and
 sockets. Processor time of the server's process and of the load's, for a request of one token and for a further token,
 by two runs: one of single tokens, one of mixed lengths. Where there are two cores, the load has one to itself. What a
 further token costs hangs on how many come at a time, and that on who is faster; so the server's two parts that see
-every token, text and metrics, are timed alone as well, eight tokens at a time.
+every token, text and metrics, are timed alone as well, eight tokens at a time; and 256 streams run behind an engine so
+slow that nothing piles up, which says what an event of eight tokens costs. `--against`: the server of another revision
+stands beside this one and gets the same load in turn, so that both have the machine as it is in that minute.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import resource
 import statistics
@@ -20,19 +23,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import common
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.batch import Batch, Code, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Build, Ready
 
 VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
 MIXED, ONE = "lognormal:90:1.1:512", "1"
 REPEATS, UPDATES = 3, 500
+STEADY_SECONDS, STEADY_STREAMS, STEADY = 0.2, 256, "129"  # a call, and tokens of a stream: 16 events after the first
 
 
 class Nothing:
@@ -42,6 +48,7 @@ class Nothing:
     blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
     width = adapters = 0
     verifies = False
+    code = Code("pytorch", "")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -64,7 +71,7 @@ def serve(folder: str, seconds: float) -> None:
     """The server's process: says its address, and ends with SIGTERM."""
     from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.http import lifecycle
-    from gridstride.serve.http.listen import listening, url_of
+    from gridstride.serve.http.connections.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.child import EngineProcess
 
@@ -148,10 +155,87 @@ def under_load(server: subprocess.Popen[str], url: str, requests: int, outputs: 
             "load": after[1] - before[1]}  # fmt: skip
 
 
+def environment(tree: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree / 'bench'}"}
+
+
+@contextmanager
+def served(folder: str, tree: Path, seconds: float) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The server of a tree, as that tree's own script starts it, and its address."""
+    script = tree / "bench" / Path(__file__).name
+    command = [sys.executable, str(script), "--serve", folder, "--seconds-a-call", str(seconds)]
+    if len(common.CORES) > 1:
+        command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(tree)) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().strip()
+            if not url:
+                raise SystemExit("the server did not start; what it said stands above")
+            yield server, url
+        finally:
+            server.terminate()
+
+
+def extract(revision: str, folder: Path) -> Path:
+    """A revision's package and benchmarks."""
+    archive = subprocess.run(
+        ["git", "archive", revision, "src", "bench"], cwd=common.ROOT, capture_output=True, check=True
+    )
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
+    return folder
+
+
+def parts_of(folder: str, tree: Path) -> dict[str, float]:
+    """What the tree's own `parts` finds."""
+    code = f"import json, serving_http; print(json.dumps(serving_http.parts({folder!r})))"
+    told = subprocess.run([sys.executable, "-c", code], env=environment(tree), stdout=subprocess.PIPE, check=True)
+    found: dict[str, float] = json.loads(told.stdout)
+    return found
+
+
+def figures(runs: Mapping[str, list[dict[str, float]]], alone: Mapping[str, float]) -> dict[str, Any]:
+    """Of one server, from the medians of its runs."""
+    one, mixed = ({key: statistics.median(run[key] for run in runs[outputs]) for key in runs[outputs][0]}
+                  for outputs in (ONE, MIXED))  # fmt: skip
+    made: dict[str, Any] = {"tokens_per_second": mixed["tokens"] / mixed["seconds"], "parts": dict(alone)}
+    for who in ("server", "load"):
+        made[who] = {
+            "request_us": one[who] / one["tokens"] * 1e6,
+            "token_us": (mixed[who] - one[who]) / (mixed["tokens"] - one["tokens"]) * 1e6,
+        }
+    return made | {"runs": dict(runs)}
+
+
+def steady(folder: str, tree: Path, repeats: int) -> float:
+    """Microseconds of the server's processor for an event of STEPS tokens, where each goes out by itself."""
+    with served(folder, tree, STEADY_SECONDS) as (server, url):
+        under_load(server, url, STEADY_STREAMS, ONE)
+        found = []
+        for _ in range(repeats):
+            one, many = (under_load(server, url, STEADY_STREAMS, outputs) for outputs in (ONE, STEADY))
+            found.append((many["server"] - one["server"]) / (many["tokens"] - one["tokens"]) * STEPS * 1e6)
+        return statistics.median(found)
+
+
+def rows(name: str, made: Mapping[str, Any]) -> list[common.Row]:
+    alone = made["parts"]
+    return [
+        common.Row(f"{name}: through HTTP", f"{made['tokens_per_second']:.0f} tok/s"),
+        *(common.Row(f"{name}: the {who}'s process", f"{made[who]['request_us']:.0f} us a request, "
+                     f"{made[who]['token_us']:.1f} us a token") for who in ("server", "load")),
+        common.Row(f"{name}: an event of {STEPS} tokens by itself", f"{made['event_us']:.1f} us"),
+        common.Row(f"{name}: eight tokens at a time",
+                   f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"),
+    ]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1024)
     parser.add_argument("--seconds-a-call", type=float, default=0.013)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--against", metavar="REVISION")
     parser.add_argument("--serve", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, default=common.RESULTS)
     words = parser.parse_args()
@@ -159,41 +243,34 @@ def main() -> None:
         serve(words.serve, words.seconds_a_call)
         return
     started = common.machine()
-    runs: dict[str, list[dict[str, float]]] = {ONE: [], MIXED: []}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         write_tokenizer(Path(folder))
-        command = [sys.executable, __file__, "--serve", folder, "--seconds-a-call", str(words.seconds_a_call)]
+        trees = {"now": common.ROOT}
+        if words.against:
+            before = stack.enter_context(tempfile.TemporaryDirectory())
+            trees["before"] = extract(words.against, Path(before))
+        alone = {name: parts_of(folder, tree) for name, tree in trees.items()}
         if len(common.CORES) > 1:
             os.sched_setaffinity(0, {common.CORES[0]})
-            command = ["taskset", "-c", ",".join(map(str, common.CORES[1:])), *command]
-        alone = parts(folder)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            try:
-                assert server.stdout is not None
-                url = server.stdout.readline().strip()
-                if not url:
-                    raise SystemExit("the server did not start; what it said stands above")
-                under_load(server, url, words.requests, ONE)  # what is slow once
-                for _ in range(REPEATS):
-                    for outputs, found in runs.items():
-                        found.append(under_load(server, url, words.requests, outputs))
-            finally:
-                server.terminate()
-    one, mixed = ({key: statistics.median(run[key] for run in found) for key in found[0]} for found in runs.values())
-    made: dict[str, Any] = {"requests": words.requests, "tokens_per_second": mixed["tokens"] / mixed["seconds"],
-                            "parts": alone}  # fmt: skip
-    rows = [common.Row("through HTTP", f"{made['tokens_per_second']:.0f} tok/s")]
-    for who in ("server", "load"):
-        made[who] = each = {
-            "request_us": one[who] / words.requests * 1e6,
-            "token_us": (mixed[who] - one[who]) / (mixed["tokens"] - one["tokens"]) * 1e6,
+        servers = {
+            name: stack.enter_context(served(folder, tree, words.seconds_a_call)) for name, tree in trees.items()
         }
-        rows.append(common.Row(f"the {who}'s process", f"{each['request_us']:.0f} us a request, "
-                               f"{each['token_us']:.1f} us a token"))  # fmt: skip
-    said = f"{alone['text_us']:.1f} us a token for text, {alone['metrics_us']:.2f} for metrics"
-    rows.append(common.Row("eight tokens at a time", said))
-    print(common.table(rows))
-    print(common.save("serving_http", {**made, "runs": runs}, started=started, folder=words.results))
+        for server, url in servers.values():
+            under_load(server, url, words.requests, ONE)  # what is slow once
+        runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {ONE: [], MIXED: []} for name in servers}
+        for _ in range(words.repeats):
+            for outputs in (ONE, MIXED):
+                for name, (server, url) in servers.items():
+                    runs[name][outputs].append(under_load(server, url, words.requests, outputs))
+        made = {
+            name: {**figures(runs[name], alone[name]), "event_us": steady(folder, tree, words.repeats)}
+            for name, tree in trees.items()
+        }
+    print(common.table([row for name in made for row in rows(name, made[name])]))
+    result = {"requests": words.requests, **made["now"]}
+    if words.against:
+        result["before"] = {"revision": words.against, **made["before"]}
+    print(common.save("serving_http", result, started=started, folder=words.results))
 
 
 if __name__ == "__main__":

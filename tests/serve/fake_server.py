@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 def main(folder: str, words: str) -> None:
     from gridstride.models.text.tokenizer import Tokenizer
     from gridstride.serve.http import lifecycle
-    from gridstride.serve.http.listen import listening, url_of
+    from gridstride.serve.http.connections.listen import listening, url_of
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.child import EngineProcess
     from gridstride.serve.process.protocol import Build

@@ -126,6 +126,11 @@ def test_a_file_of_its_own_comes_first(tmp_path: Path) -> None:
     assert chat.render(path, TALK[1:]) == "Grüß dich\n"
 
 
+def test_a_broken_template_is_known_before_it_is_rendered() -> None:
+    assert chat.fault("{% for m in messages %}{{ m.content }}{% endfor %}") is None
+    assert (chat.fault("a\n{% endfor %}") or "").startswith("is broken in line 2: ")
+
+
 def test_of_several_templates_the_default_is_taken(tmp_path: Path) -> None:
     several = [{"name": "rag", "template": "no"}, {"name": "default", "template": "yes"}]
     assert chat.render(folder(tmp_path, several), TALK) == "yes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 import gridstride.serve
 from gridstride.serve.engine.messages import Stats
 from gridstride.serve.http.metrics import Metrics, Repeated
+from gridstride.serve.process.protocol import Ready
 
 NAMES = (
     "num_requests_running num_requests_waiting kv_cache_usage_perc kv_cache_waste_perc prompt_tokens_total "
@@ -112,6 +113,19 @@ def test_accepted_tokens_are_counted_by_their_place_in_a_guess() -> None:
     metrics.stepped(stats(accepted_at=(2, 1, 1)))
     name = "spec_decode_num_accepted_tokens_per_pos_total"
     assert [value(metrics, name, f'position="{place}"') for place in range(3)] == [7, 4, 1]
+
+
+def test_what_computes_the_steps_is_there() -> None:
+    metrics = Metrics("m")
+    ready = Ready(context=1, blocks=1, block_size=1, vocabulary=1, max_running=1, device="cpu")
+    metrics.connected(replace(ready, code="pytorch", code_words="PyTorch's operators: family x"))
+    metrics.connected(replace(ready, code="llvm", code_words="machine code"))
+    assert value(metrics, "engine_info", 'code="llvm",device="cpu"') == 1
+    assert "family x" not in metrics.text().decode()
+    metrics.stepped(stats(steps=5, native_steps=3))
+    metrics.restarted()
+    metrics.stepped(stats(steps=1, native_steps=1))
+    assert value(metrics, "engine_native_steps_total") == 4
 
 
 def test_counters_go_on_when_the_engines_own_begin_anew() -> None:

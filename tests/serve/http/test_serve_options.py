@@ -46,6 +46,20 @@ def test_the_template_given_stands_instead_of_the_folders(live: Live) -> None:
     assert text.endswith("calm")
 
 
+def test_the_start_and_the_metrics_say_what_computes_the_steps(live: Live) -> None:
+    assert live.ready["code"] in ("llvm", "pytorch")
+    (info,) = (name for name in live.metrics() if name.startswith("engine_info"))
+    assert f'code="{live.ready["code"]}"' in info
+    assert live.ready["code_words"] in info
+
+
+def test_an_options_error_has_its_field(live: Live) -> None:
+    """As the field is written, at a sentence's beginning too."""
+    error = live.complete("a", logit_bias={"999999": 1}).json()["error"]
+    assert error["message"].startswith("'logit_bias' is 999999, but ")
+    assert live.complete("a", guided_regex="[0").json()["error"]["param"] == "guided_regex"
+
+
 def test_a_text_that_repeats_itself_is_guessed_as_the_metrics_say(live: Live) -> None:
     answer = live.complete("hi", guided_regex="(abc, ){8}end", max_tokens=50).json()
     assert answer["choices"][0]["text"] == "abc, " * 8 + "end"

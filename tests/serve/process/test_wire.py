@@ -24,8 +24,13 @@ updates = st.builds(
 stats = st.builds(
     Stats, running=counts, waiting=counts, blocks_total=counts, blocks_used=counts, blocks_cached=counts,
     slots_wasted=counts, preemptions=counts, prefix_queries=counts, prefix_hits=counts, steps=counts,
+    native_steps=counts,
 )  # fmt: skip
-submits = st.builds(Submit, id=ids, prompt=tokens, sampling=st.builds(Sampling, seed=counts), arrived=numbers)
+samplings = st.builds(
+    Sampling, seed=counts, top_k=st.integers(0, 9), logit_bias=st.dictionaries(counts, numbers, max_size=2),
+    stop_tokens=st.frozensets(counts, max_size=2), schema=st.none() | st.text(max_size=5), logprobs=st.none() | counts,
+)  # fmt: skip
+submits = st.builds(Submit, id=ids, prompt=tokens, sampling=samplings, arrived=numbers, adapter=counts)
 messages = st.one_of(
     updates, stats, submits, st.builds(Abort, ids), st.builds(Accepted, ids), st.builds(Rejected, ids, ids)
 )

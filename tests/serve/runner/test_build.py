@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,26 @@ def test_a_runner_of_a_folder(tmp_path: Path) -> None:
     made = build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4))
     assert (made.vocabulary, made.context, made.block_size) == (61, 64, 4)
     assert made.blocks == (1 << 20) // (4 * 2 * 2 * 2 * 8 * 4)
+
+
+def test_a_runner_says_what_computes_its_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    path = saved(tmp_path)
+    code = build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20)).code
+    assert code.name == "llvm"
+    assert code.words.startswith("machine code of the model's own for steps of up to 24 new tokens")
+    halves = build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20, dtype=torch.float16)).code
+    assert (halves.name, halves.native_steps) == ("pytorch", 0)
+    assert halves.words.startswith("PyTorch's operators: torch.float16: the code is for ")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert "OMP_NUM_THREADS is 2" in build.runner(path, build.RunnerOptions(device="cpu", memory=1 << 20)).code.words
+
+
+def test_a_limit_of_addresses_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ulimit -v`: an allocation beyond it fails, however much memory the machine has."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    assert available() == 0
 
 
 def test_where_the_kernel_does_not_say_half_of_the_memory_is_available(tmp_path: Path) -> None:

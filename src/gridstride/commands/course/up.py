@@ -26,7 +26,7 @@ def run(*, host: str, port: int, open_browser: bool, as_json: bool) -> bool:
     if importlib.util.find_spec("nicegui") is None:
         raise WrongUse("the workbench needs NiceGUI: pip install 'gridstride[workbench]'")
     from gridstride.course.learner.workspace import VARIABLE
-    from gridstride.serve.http.listen import CannotListen, listening, public, url_of
+    from gridstride.serve.http.connections.listen import CannotListen, listening, public, url_of
     from gridstride.workbench.server import AlreadyUp, only_one
 
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.process.protocol import Build
 
-_NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "prometheus_client")
+_NEEDED = ("torch", "tokenizers", "fastapi", "uvicorn", "uvloop", "httptools", "prometheus_client")
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _QUANTIZATIONS = ("int8",)
 _POLICIES = ("continuous", "fifo", "static")  # as gridstride.serve.engine.policies has them, which imports more

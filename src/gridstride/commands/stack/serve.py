@@ -44,6 +44,7 @@ def _serve(folder: Path, listener: socket.socket, options: ServeOptions, setting
         from gridstride.serve.http import lifecycle
 
         tokenizer = Tokenizer.load(folder)
+        _check_templates(folder, options, settings)
         say = _Ready(listener, started, as_json=as_json)
         lifecycle.run(
             build, tokenizer, listener, settings=settings, max_queue=options.max_queue, first=child, on_ready=say
@@ -66,7 +67,7 @@ class _Ready:
     """Says on stdout that requests can come, and where to."""
 
     def __init__(self, listener: socket.socket, started: float, *, as_json: bool) -> None:
-        from gridstride.serve.http.listen import url_of
+        from gridstride.serve.http.connections.listen import url_of
 
         self._url, self._started, self._as_json = url_of(listener), started, as_json
 
@@ -76,6 +77,7 @@ class _Ready:
         if self._as_json:
             message = {
                 "url": self._url, "models": names, "adapters": adapters, "device": ready.device,
+                "code": ready.code, "code_words": ready.code_words,
                 "context": ready.context, "longest": ready.longest, "blocks": ready.blocks,
                 "block_size": ready.block_size, "max_running": ready.max_running, "seconds": round(seconds, 3),
                 "engine_pid": server.supervisor.pid,
@@ -87,6 +89,8 @@ class _Ready:
         if adapters:
             print(f"  adapters, by the request's model: {', '.join(adapters)}", flush=True)
         print(f"  context {ready.context} tokens, cache {cache}, {ready.max_running} sequences at a time", flush=True)
+        if ready.code_words:
+            print(f"  computed by {ready.code_words}", flush=True)
         print(f"  try: curl {self._url}/v1/completions -H 'Content-Type: application/json' \\", flush=True)
         words = json.dumps({"model": names[0], "prompt": "def ", "max_tokens": 32})
         print(f"         -d '{words}'", flush=True)
@@ -102,8 +106,20 @@ def _folder(model: str | None) -> Path:
         raise WrongUse(str(error)) from error
 
 
+def _check_templates(folder: Path, options: ServeOptions, settings: Settings) -> None:
+    """WrongUse for a given one that is broken; of the folder's own it is said, as completions need none."""
+    from gridstride.models.text.chat import fault, template
+
+    if settings.chat_template is not None:
+        if broken := fault(settings.chat_template):
+            raise WrongUse(f"--chat-template {options.chat_template} {broken}")
+    elif (own := template(folder)) is not None and (broken := fault(own)):
+        print(f"warning: the chat template of {folder} {broken}: chats are refused; --chat-template FILE gives another",
+              file=sys.stderr)  # fmt: skip
+
+
 def _listener(options: ServeOptions, settings: Settings) -> socket.socket:
-    from gridstride.serve.http.listen import CannotListen, listening, public
+    from gridstride.serve.http.connections.listen import CannotListen, listening, public
 
     try:
         listener = listening(options.host, options.port, patience=settings.write_timeout)

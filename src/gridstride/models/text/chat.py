@@ -56,6 +56,15 @@ def render(
         ) from error
 
 
+def fault(text: str) -> str | None:
+    """What is wrong with a template, as in "is broken in line 3: …"; None for one that can be tried."""
+    try:
+        sandbox.compile_only(text)
+    except jinja2.TemplateError as error:
+        return _told(error).rstrip(".")
+    return None
+
+
 @lru_cache(maxsize=16)
 def template(folder: Path) -> str | None:
     """The folder's chat template; None where it has none. Read once for each folder."""

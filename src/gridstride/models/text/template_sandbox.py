@@ -27,6 +27,11 @@ _steps_left: ContextVar[list[int]] = ContextVar("_steps_left")
 _marks: ContextVar[tuple[str, str]] = ContextVar("_marks")
 
 
+def compile_only(text: str) -> None:
+    """A jinja2.TemplateError where a template is none."""
+    _compiled(text)
+
+
 def render(text: str, values: dict[str, Any], *, marks: tuple[str, str] = ("", "")) -> str:
     """The template's text for these values; jinja2.TemplateError for whatever goes wrong in it.
 

@@ -24,6 +24,7 @@ class Tokenizer:
         self.special = frozenset(id for id, token in self._added.items() if token.special)
         self.vocabulary: int = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         self.eos = frozenset(id for id in eos if 0 <= id < self.vocabulary)
+        self._known: set[int] = set()  # of those that were asked for
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokenizer:
@@ -66,6 +67,21 @@ class Tokenizer:
         text: str | None = self._tokenizer.id_to_token(id)
         return text
 
+    def knows(self, id: int) -> bool:
+        """Whether it is one of the tokenizer's, which may be fewer than the model's."""
+        if id in self._known:
+            return True
+        if self.token(id) is None:
+            return False
+        self._known.add(id)
+        return True
+
+    @cached_property
+    def concatenates(self) -> bool:
+        """Whether tokens that are whole characters have the same text after any others."""
+        decoder = self._tokenizer.decoder
+        return decoder is not None and json.loads(decoder.__getstate__()).get("type") == "ByteLevel"
+
     @cached_property
     def byte_tokens(self) -> frozenset[int]:
         """Tokens that stand for one byte each, and whose text is known only when no more of them follow."""
@@ -80,7 +96,8 @@ class IncrementalDecoder:
     """What `push` and at last `finish` give is together the decoded text; no character comes in halves.
 
     A decoder's text for a token depends on those before it (a space that only a first word loses, a character of three
-    tokens), so the tokens since the last whole character are decoded with those of the piece before it as context.
+    tokens), so the tokens since the last whole character are decoded with those of the piece before it as context; not
+    where a text is its tokens' bytes.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, hidden: frozenset[int]) -> None:
@@ -92,7 +109,7 @@ class IncrementalDecoder:
     def push(self, *ids: int) -> str:
         """The text that is certain now and was not before. Many tokens together cost little more than one."""
         tokenizer = self._tokenizer
-        shown = [id for id in ids if id not in self._hidden and tokenizer.token(id) is not None]  # as decode does
+        shown = [id for id in ids if id not in self._hidden and tokenizer.knows(id)]  # as decode does
         self._pending += shown
         length = len(self._pending)  # tokens whose text does not wait for the next one's
         while length and self._pending[length - 1] in tokenizer.byte_tokens:
@@ -105,8 +122,9 @@ class IncrementalDecoder:
         piece = text[self._given : certain]
         self._given = max(self._given, certain)
         if piece and certain == len(text):
-            self._context, self._pending = self._pending[:length], self._pending[length:]
-            self._given = len(tokenizer.decode(self._context, special=True))
+            context, self._pending, self._given = self._pending[:length], self._pending[length:], 0
+            if not tokenizer.concatenates:
+                self._context, self._given = context, len(tokenizer.decode(context, special=True))
         return piece
 
     def finish(self) -> str:

@@ -84,6 +84,16 @@ class Sampled:
     readings: tuple[Reading, ...] = ()  # of the batch's reads
 
 
+@dataclass(slots=True)
+class Code:
+    """What computes a runner's steps."""
+
+    name: Literal["llvm", "pytorch", "kernels"]
+    """Machine code of the model's own on a CPU, PyTorch's operators, the project's kernels on a GPU."""
+    words: str  # for the user: which steps, or why no others
+    native_steps: int = 0  # of "llvm", those that ran so; all others ran on PyTorch's operators
+
+
 class Runner(Protocol):
     """A model with its cache: turns batches into tokens, and knows nothing of requests."""
 
@@ -96,6 +106,7 @@ class Runner(Protocol):
     width: int  # of hidden states; 0: it cannot read
     adapters: int  # how many it has
     verifies: bool  # whether several rows of one sequence may be sampled
+    code: Code
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

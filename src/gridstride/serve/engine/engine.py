@@ -122,6 +122,7 @@ class Engine:
             prefix_queries=scheduler.prefix_queries,
             prefix_hits=scheduler.prefix_hits,
             steps=self._steps,
+            native_steps=self._runner.code.native_steps,
             step_tokens=self._step_tokens,
             drafts=0 if proposer is None else proposer.drafts,
             draft_tokens=0 if proposer is None else proposer.tokens,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from gridstride.serve.engine.batch import TokenLogprobs
@@ -29,7 +31,7 @@ class Abort:
     id: str
 
 
-@dataclass(slots=True, kw_only=True)  # one for every request of every step: to make a frozen one takes long
+@dataclass(slots=True)  # one for every request of every step: to make a frozen one, or one by names, takes long
 class Update:
     """New tokens of a request; the last one of a request, and only that, has `finish`."""
 
@@ -43,6 +45,25 @@ class Update:
     # in the first update after the prompt, where asked for
     prompt_logprobs: tuple[TokenLogprobs, ...] | None = None  # of its tokens but the first
     embedding: bytes | None = None  # [width] in float32
+
+
+def joined(updates: Sequence[Update]) -> Update:
+    """Of one request, in their order: as one, as if the tokens had come together."""
+    if len(updates) == 1:
+        return updates[0]
+    first, last = updates[0], updates[-1]
+    logprobs = [update.logprobs for update in updates]
+    return Update(
+        id=first.id,
+        tokens=tuple(chain.from_iterable(update.tokens for update in updates)),
+        logprobs=tuple(chain.from_iterable(each or () for each in logprobs)) if any(logprobs) else None,
+        finish=last.finish,
+        error=last.error,
+        cached_tokens=max(update.cached_tokens for update in updates),
+        queued_seconds=next((u.queued_seconds for u in updates if u.queued_seconds is not None), None),
+        prompt_logprobs=next((u.prompt_logprobs for u in updates if u.prompt_logprobs is not None), None),
+        embedding=next((u.embedding for u in updates if u.embedding is not None), None),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +80,7 @@ class Stats:
     prefix_queries: int  # tokens looked up
     prefix_hits: int  # tokens found
     steps: int
+    native_steps: int  # of them those that ran as machine code of the model's own
     step_tokens: int  # of the last step, computed for prompts or drawn
     drafts: int  # proposals verified, since the start, as both below
     draft_tokens: int  # their tokens

@@ -128,6 +128,11 @@ class Sampling:
         return cls(**values)
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return {name: value for name, value in zip(_DEFAULTS, _options(self), strict=True) if value != _DEFAULTS[name]}
+
+    @property
     def reads(self) -> bool:
         """Whether something of the prompt is wanted; no token need be drawn then."""
         return self.prompt_logprobs is not None or self.pool is not None
@@ -157,6 +162,7 @@ REQUESTED = frozenset(name for name, rule in RULES.items() if rule.request is no
 COMMAND_OPTIONS = {name: rule.command for name, rule in RULES.items() if rule.command is not None}
 
 _DEFAULTS = {option.name: _default(option) for option in fields(Sampling)}
+_options = attrgetter(*_DEFAULTS)
 _BEYOND = tuple(name for name, rule in RULES.items() if rule.use in ("adjust", "report", "mask"))
 _ADJUSTING = tuple(name for name, rule in RULES.items() if rule.use == "adjust")
 _beyond_drawing, _PLAIN = attrgetter(*_BEYOND), tuple(_DEFAULTS[name] for name in _BEYOND)

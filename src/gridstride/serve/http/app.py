@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from gridstride.serve.http import errors, middleware
+from gridstride.serve.http.endpoint import Direct
 from gridstride.serve.http.endpoints import chat, completions, embeddings, health, models, rerank, responses, tokenize
 from gridstride.serve.http.state import Server
 
-_ROOMS = (chat, completions, responses, embeddings, rerank, models, tokenize, health)
+_ENDPOINTS = {
+    endpoint.path: endpoint
+    for room in (chat, completions, responses, embeddings, rerank, tokenize)
+    for endpoint in room.ENDPOINTS
+}
 
 
 def application(server: Server) -> ASGIApp:
@@ -17,6 +23,10 @@ def application(server: Server) -> ASGIApp:
     app = FastAPI(title="GridStride", redoc_url=None, description="OpenAI's interface to a model of your own.")
     app.state.server = server
     errors.install(app)
-    for room in _ROOMS:
-        app.include_router(room.router)
-    return middleware.wrapped(app, server, frozenset(route.path for room in _ROOMS for route in room.router.routes))
+    posted = APIRouter()
+    for endpoint in _ENDPOINTS.values():
+        endpoint.add_to(posted)
+    for router in (posted, models.router, health.router):
+        app.include_router(router)
+    asked = {route.path for room in (models, health) for route in room.router.routes if isinstance(route, Route)}
+    return middleware.wrapped(Direct(app, server, _ENDPOINTS), server, frozenset(asked | _ENDPOINTS.keys()))

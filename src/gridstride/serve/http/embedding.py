@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.errors import ApiError, sentence
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.state import Server
 from gridstride.serve.process.client import RequestGroup, RequestRefused, SequenceRequest
 
@@ -47,7 +47,7 @@ def normalised(vectors: Vectors) -> Vectors:
 
 async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int) -> Vectors:
     sampling = Sampling(max_tokens=0, pool=server.settings.pooling)
-    id = uuid.uuid4().hex
+    id = new_id()
     requests = [
         SequenceRequest(f"{id}-{index}", prompt, sampling, adapter=adapter) for index, prompt in enumerate(prompts)
     ]

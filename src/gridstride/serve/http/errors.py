@@ -13,6 +13,8 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import Scope
 
 from gridstride.serve.http.requests.strict import FORM
 from gridstride.serve.process.client import Lost, RequestRefused, Unavailable
@@ -94,19 +96,30 @@ def from_validation(errors: Sequence[ErrorDetails]) -> ApiError:
     return ApiError(f"Invalid value for '{param}': {what}{_given(error)}.", param=param, code=_code(error["type"]))
 
 
+def response_to(error: Exception, scope: Scope) -> Response:
+    """What answers a request that ended so."""
+    if isinstance(error, ClientGone):
+        return ApiError("The client closed the request.", status=499).response()  # for the log: nobody reads it
+    return (as_api_error(error) or unexpected(error, scope)).response()
+
+
+def unexpected(error: Exception, scope: Scope) -> ApiError:
+    """What a client is told of an error of ours; the log has it with its traceback."""
+    id = scope.get("request_id", "")
+    log.error("request %s failed", id, exc_info=error)
+    return ApiError(f"The server had an error. Its log has more under request {id}.", status=500)
+
+
 def install(app: FastAPI) -> None:
     """Have every exception answered in this shape."""
-    for kind in (ApiError, Unavailable, Lost, RequestRefused, ValidationError):
+    for kind in (ApiError, Unavailable, Lost, RequestRefused, ValidationError, ClientGone):
         app.add_exception_handler(kind, _expected)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientGone, _gone)
     app.add_exception_handler(Exception, _unexpected)
 
 
-async def _expected(request: Request, error: Exception) -> JSONResponse:
-    api_error = as_api_error(error)
-    assert api_error is not None
-    return api_error.response()
+async def _expected(request: Request, error: Exception) -> Response:
+    return response_to(error, request.scope)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
@@ -117,10 +130,6 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
         HTTPStatus.METHOD_NOT_ALLOWED: f"Not allowed to {method} on {path}.",
     }.get(HTTPStatus(error.status_code), str(error.detail))
     return ApiError(message, status=error.status_code, headers=error.headers).response()
-
-
-async def _gone(request: Request, error: Exception) -> JSONResponse:
-    return ApiError("The client closed the request.", status=499).response()  # for the log: nobody reads it
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

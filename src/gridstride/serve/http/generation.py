@@ -61,7 +61,8 @@ class Generation:
         except RequestRefused as error:
             group.close_all()
             param = schema if error.field == "schema" else error.field
-            raise ApiError(sentence(str(error)), param=param, code="invalid_value") from error
+            text = sentence(str(error)) if error.field is None else _quoted(str(error), error.field)
+            raise ApiError(text, param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
@@ -81,7 +82,7 @@ class Generation:
                 self._count(index, piece, update.cached_tokens)
                 if piece.finish is not None:
                     self._end(index, piece)
-                pieces[index] = joined(pieces[index], piece) if index in pieces else piece
+                pieces[index] = piece
             yield pieces
 
     def close(self) -> None:
@@ -118,6 +119,12 @@ def joined(first: TextDelta, then: TextDelta) -> TextDelta:
     return TextDelta(
         first.text + then.text, first.tokens + then.tokens, first.logprobs + then.logprobs, then.finish, then.error
     )
+
+
+def _quoted(text: str, field: str) -> str:
+    """A field's name that begins a sentence stays as it is written."""
+    start = f"{field} "
+    return f"'{field}' {text.removeprefix(start).rstrip('.')}." if text.startswith(start) else sentence(text)
 
 
 def _output(

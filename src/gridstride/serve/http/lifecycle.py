@@ -10,12 +10,12 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import uvloop
 
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.http.app import application
+from gridstride.serve.http.connections.connection import protocol
 from gridstride.serve.http.metrics import Metrics
 from gridstride.serve.http.prepare import Prepare
 from gridstride.serve.http.settings import Settings
@@ -27,7 +27,6 @@ from gridstride.serve.process.supervisor import Supervisor
 
 log = logging.getLogger("gridstride.serve")
 _KEEP_ALIVE = 75  # seconds that an idle connection stays; longer than clients and balancers keep theirs
-_TOLD = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _LAST_WORDS = 2.0  # seconds for errors to reach those whose requests are cut off
 
 
@@ -36,42 +35,9 @@ def run(
     settings: Settings, max_queue: int, first: EngineProcess, on_ready: Callable[[Server], None],
 ) -> None:  # fmt: skip
     """Serve until SIGTERM or SIGINT; NoEngine where the engine cannot be made. `first` may be loading already."""
-    asyncio.run(_Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first).run(on_ready))
-
-
-def _protocol(seconds: float) -> type[asyncio.Protocol]:
-    """What uvicorn makes for each connection; its own waits for the end of headers for ever, this one so long."""
-
-    class Bounded(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._timer = self.loop.call_later(seconds, self._give_up)
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.conn.their_state is not h11.IDLE:
-                self._stop()
-            elif self._timer is None:  # the next request of this connection has begun; an idle one is uvicorn's affair
-                self._timer = self.loop.call_later(seconds, self._give_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
-            super().connection_lost(exc)
-
-        def _give_up(self) -> None:
-            if not self.transport.is_closing():
-                if self.conn.trailing_data[0]:
-                    self.transport.write(_TOLD)
-                self.transport.close()
-
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-    return Bounded
+    life = _Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(life.run(on_ready))
 
 
 class _Uvicorn(uvicorn.Server):
@@ -95,7 +61,7 @@ class _Life:
         )  # fmt: skip
         self._listener = listener
         config = uvicorn.Config(
-            application(self._server), http=_protocol(settings.body_timeout), ws="none", lifespan="off",
+            application(self._server), http=protocol(settings.body_timeout), ws="none", lifespan="off",
             log_config=None, access_log=False, server_header=False, timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=int(_LAST_WORDS),
         )  # fmt: skip

@@ -6,15 +6,14 @@ Plain ASGI, since Starlette's own base class would hide a client's going away.
 from __future__ import annotations
 
 import hmac
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gridstride.serve.http.errors import ApiError
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.state import Server
 
 _OPEN = frozenset(
@@ -44,13 +43,15 @@ class RequestId:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        request_id = Headers(scope=scope).get("x-request-id", "")
+        request_id = _header(scope, b"x-request-id")
         usable = request_id.isascii() and request_id.isprintable() and 0 < len(request_id) <= _ID_LENGTH
-        id = scope["request_id"] = request_id if usable else uuid.uuid4().hex
+        id = scope["request_id"] = request_id if usable else new_id()
+
+        written = id.encode()
 
         async def with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["x-request-id"] = id
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", written)]
             await send(message)
 
         return await self.app(scope, receive, with_id)
@@ -96,7 +97,7 @@ class Keyed:
         keys = self.server.settings.api_keys
         if scope["type"] != "http" or not keys or scope["path"] in _OPEN:
             return await self.app(scope, receive, send)
-        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
+        scheme, _, key = _header(scope, b"authorization").partition(" ")
         if scheme.lower() == "bearer" and _known(key.strip(), keys):
             return await self.app(scope, receive, send)
         message = (
@@ -118,7 +119,7 @@ class Bounded:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         limit = self.server.settings.max_body
-        announced = Headers(scope=scope).get("content-length", "0")
+        announced = _header(scope, b"content-length")
         if announced.isdecimal() and int(announced[:20]) > limit:
             return await _too_large(limit).response()(scope, receive, send)
         size = 0
@@ -132,6 +133,15 @@ class Bounded:
             return message
 
         return await self.app(scope, counted, send)
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    """The first of a name, which is in lower case; "" where there is none."""
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return ""
 
 
 def _too_large(limit: int) -> ApiError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gridstride.serve.answers.reader import ArgumentsDelta, CallBegun, Event, Said, Thought
+from gridstride.serve.http.identifiers import new_id
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
 Item = dict[str, Any]
@@ -70,7 +70,7 @@ class Items:
         yield self._about("response.content_part.added", content_index=0, part=dict(part))
 
     def _begin(self, prefix: str, item: Item) -> Iterator[Item]:
-        self._open = {"id": f"{prefix}_{uuid.uuid4().hex}", "status": "in_progress", **item}
+        self._open = {"id": f"{prefix}_{new_id()}", "status": "in_progress", **item}
         self.output.append(self._open)
         yield {"type": "response.output_item.added", "output_index": len(self.output) - 1, "item": _copy(self._open)}
 

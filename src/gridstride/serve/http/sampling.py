@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.requests.generate import ChatRequest, Generate
+from gridstride.serve.http.identifiers import new_seed
+from gridstride.serve.http.requests.generate import BINDING, ChatRequest, Generate
 from gridstride.serve.process.client import SequenceRequest
 from gridstride.serve.process.protocol import Ready
 
@@ -35,7 +35,7 @@ def sequences(
     """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
     that the request does not give. `prompt_logprobs`: alternatives to each prompt's tokens, at least.
     """
-    seed = request.seed if request.seed is not None else secrets.randbits(63)
+    seed = request.seed if request.seed is not None else new_seed()
     requests: list[SequenceRequest] = []
     for prompt in prompts:
         room = _room(prompt, max_tokens, ready, param)
@@ -58,7 +58,8 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
 
 def binding_field(request: Generate) -> str:
     """The field that says what the text must satisfy."""
-    return "structured_outputs" if request.structured else "response_format"
+    given = (name for name in BINDING if getattr(request, name) is not None)
+    return next(given, "response_format")
 
 
 def schema_of(request: Generate, ready: Ready) -> str | None:

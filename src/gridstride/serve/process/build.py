@@ -56,6 +56,8 @@ def engine(
         vocabulary=runner.vocabulary,
         max_running=max_running,
         device=_name(where),
+        code=runner.code.name,
+        code_words=runner.code.words,
         width=runner.width,
         schemas=find_spec("gridstride.serve.engine.grammar") is not None,
     )

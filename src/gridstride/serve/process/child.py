@@ -39,6 +39,7 @@ class EngineProcess:
             theirs.close()
         self._socket = ours
         self._writer: asyncio.StreamWriter | None = None
+        self._waiting: list[ToEngine] = []
         with contextlib.suppress(OSError):  # a child that is gone already is noticed by its silence
             ours.sendall(packed([build]))
 
@@ -55,12 +56,20 @@ class EngineProcess:
 
     def send(self, messages: list[ToEngine]) -> None:
         """Hand messages over; to a process that is gone nothing happens."""
-        if self._writer is not None and not self._writer.is_closing():
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._waiting += messages
+
+    def _flush(self) -> None:
+        """What requests of one turn of the loop have sent is one frame."""
+        messages, self._waiting = self._waiting, []
+        if messages and self._writer is not None and not self._writer.is_closing():
             self._writer.write(packed(messages))
 
     async def quit(self) -> None:
         """Have it end by itself, and end it where it does not."""
         self.send([Quit()])
+        self._flush()
         for _ in range(int(_END / 0.02)):
             if self.process.poll() is not None:
                 break

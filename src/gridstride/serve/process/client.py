@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gridstride.serve.engine.messages import Abort, Finish, Stats, Submit, Update
+from gridstride.serve.engine.messages import Abort, Finish, Stats, Submit, Update, joined
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.protocol import Accepted, FromEngine, Ready, Rejected, ToEngine
 
@@ -99,13 +99,13 @@ class RequestGroup:
             await self._changed()
 
     async def take(self) -> list[tuple[int, Update]]:
-        """What has come since the last call, at least one update, each with its sequence's place.
+        """What has come since the last call, one update of each sequence that has any, with its place.
 
         Lost when the engine's process ended before a sequence did.
         """
         while not any(stream.updates for stream in self.streams):
             await self._changed()
-        updates = [(index, update) for index, stream in enumerate(self.streams) for update in stream.updates]
+        updates = [(index, joined(stream.updates)) for index, stream in enumerate(self.streams) if stream.updates]
         for stream in self.streams:
             stream.updates.clear()
         return updates

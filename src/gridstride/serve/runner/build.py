@@ -15,6 +15,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import adapter, folder
 from gridstride.serve.engine.batch import Runner
+from gridstride.serve.runner.cpu.native_shapes import MOST_ROWS
 from gridstride.serve.runner.cpu.native_shapes import unsupported as no_native_code
 from gridstride.serve.runner.cuda.fused import unsupported
 from gridstride.serve.runner.memory import for_cache, free
@@ -99,9 +100,10 @@ def runner(model: str | Path, options: RunnerOptions | None = None) -> Runner:
         if options.running:
             cuda_runner.warm(options.running)
         return cuda_runner
+    native, words = _native(decoder, where, adapters=bool(updates), quantized=quantization is not None)
     return TorchRunner(
-        decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates,
-        native=where.type == "cpu" and not no_native_code(decoder.config, decoder.embed_tokens.weight.dtype),
+        decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates, native=native,
+        words=words,
     )  # fmt: skip
 
 
@@ -119,6 +121,26 @@ def _check_quantization(
         raise ModelError(f"--quantization int8 does not know this model: {reason}; --dtype bfloat16 does")
 
 
+def _native(decoder: Decoder, device: torch.device, *, adapters: bool, quantized: bool) -> tuple[bool, str]:
+    """Whether steps may run as machine code of the decoder's own; which do, or why none does."""
+    config, dtype = decoder.config, decoder.embed_tokens.weight.dtype
+    if device.type != "cpu":
+        return False, f"PyTorch's operations: {_cuda_reason(config, dtype, adapters=adapters)}"
+    if reason := no_native_code(config, dtype):
+        return False, f"PyTorch's operators: {reason}"
+    threads = torch.get_num_threads()
+    if openmp.fixed() and threads > 1 and not quantized:
+        return False, f"PyTorch's operators: OMP_NUM_THREADS is {threads}, and the model's own code is for one thread"
+    most = MOST_ROWS["int8" if quantized else "bfloat16" if dtype == torch.bfloat16 else "float32"]
+    which = f"steps of up to {most} new tokens" + ("" if quantized or threads == 1 else " that get one thread")
+    others = "those for adapters and larger ones" if adapters else "larger ones"
+    return True, f"machine code of the model's own for {which}, PyTorch's operators for {others}"
+
+
+def _cuda_reason(config: DecoderConfig, dtype: torch.dtype, *, adapters: bool) -> str:
+    return "the project's kernels know no adapters" if adapters else unsupported(config, dtype)
+
+
 def _fused(config: DecoderConfig, dtype: torch.dtype) -> bool:
     """Whether the project's kernels are for this decoder; says why where they are not."""
     reason = unsupported(config, dtype)
@@ -133,9 +155,10 @@ def drafting(draft: str | Path, large: Runner) -> Runner:
     like = large.decoder.embed_tokens.weight
     decoder = folder.load(draft, device=like.device, dtype=like.dtype)
     onednn_linear.use(decoder)
+    native, words = _native(decoder, like.device, adapters=False, quantized=False)
     return TorchRunner(
-        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(torch.device(like.device)),
-        native=not no_native_code(decoder.config, like.dtype),
+        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(like.device), native=native,
+        words=words,
     )  # fmt: skip
 
 

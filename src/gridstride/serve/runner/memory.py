@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import torch
@@ -31,6 +32,10 @@ def available(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = _CGROUP) -> 
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
     free = int(fields["MemAvailable"].split()[0]) * 1024
+    most_addresses, _ = resource.getrlimit(resource.RLIMIT_AS)  # ulimit -v
+    if most_addresses != resource.RLIM_INFINITY:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        free = min(free, max(0, most_addresses - taken))
     limit, used = cgroup / "memory.max", cgroup / "memory.current"
     if limit.exists() and used.exists() and (most := limit.read_text().strip()) != "max":
         free = min(free, max(0, int(most) - int(used.read_text())))

@@ -207,7 +207,7 @@ WRONG = [
     ({"messages": [*HI, {"role": "assistant", "tool_calls": [BAD_CALL]}]},
      "messages[1].tool_calls[0].function.arguments", "it must be JSON"),
     ({"messages": [*HI, {"role": "assistant", "content": None}]}, "messages[1].content", "valid"),
-    ({"guided_regex": "a"}, "structured_outputs", "can be a JSON schema alone"),
+    ({"guided_regex": "a"}, "guided_regex", "can be a JSON schema alone"),
     ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "x"}}}},
      "response_format", "cannot be used"),
     ({"ignore_eos": True}, "tools", "contradicts a schema"),

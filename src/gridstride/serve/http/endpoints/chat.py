@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse
 from starlette.responses import Response
+from starlette.types import Receive
 
 from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Event, Said, Thought
 from gridstride.serve.client.output import TextDelta
-from gridstride.serve.http import logprobs
+from gridstride.serve.http import logprobs, sse
 from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, joined
-from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import ChatRequest
 from gridstride.serve.http.sampling import chat_max_tokens, sequences
-from gridstride.serve.http.sse import EventStream
-from gridstride.serve.http.state import Server, server_of
-
-router = APIRouter()
-Body = Annotated[ChatRequest, Depends(parsed(ChatRequest))]
+from gridstride.serve.http.state import Server
 
 
-@router.post("/v1/chat/completions", response_model=None, openapi_extra=documented(ChatRequest))
-async def chat_completions(request: Request, body: Body) -> Response:
+async def chat_completions(server: Server, body: ChatRequest, receive: Receive) -> Response | dict[str, Any]:
     """The answer to a conversation, whole or as events."""
-    server = server_of(request)
     server.check_model(body.model)
-    generation, how = await unless_gone(request.receive, begin(server, body))
-    answer = _Answer(server, body, how)
-    if body.stream:
-        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    if not body.stream:
+        return await unless_gone(receive, _whole(server, body))
+    return sse.EventStream(_streamed(server, body), patience=server.settings.write_timeout)
+
+
+ENDPOINTS = (Endpoint("/v1/chat/completions", ChatRequest, chat_completions),)
+
+
+async def _streamed(server: Server, body: ChatRequest) -> tuple[sse.Events, Callable[[], None]]:
+    generation, how = await begin(server, body)
+    return _Answer(server, body, how).chunks(generation), generation.close
+
+
+async def _whole(server: Server, body: ChatRequest) -> dict[str, Any]:
+    generation, how = await begin(server, body)
     try:
-        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+        return await _Answer(server, body, how).whole(generation)
     finally:
         generation.close()
 
@@ -51,7 +55,7 @@ async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answerin
     prompt = await prepare.chat(body, tools)
     how = answering(body, prompt, tools, prepare, server.ready)
     requests = sequences(
-        uuid.uuid4().hex,
+        new_id(),
         body,
         [prompt.tokens],
         ready=server.ready,
@@ -82,7 +86,7 @@ class _Answer:
         self._tokenizer = server.prepare.tokenizer
         self._choices = body.n or 1
         self._readers = [how.reader() for _ in range(self._choices)]
-        self._head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
+        self._head = {"id": f"chatcmpl-{new_id()}", "created": int(time.time()), "model": body.model}
 
     async def whole(self, generation: Generation) -> dict[str, Any]:
         full = [TextDelta("")] * self._choices
@@ -96,22 +100,33 @@ class _Answer:
             response["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, known)
         return response
 
-    async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
+    async def chunks(self, generation: Generation) -> AsyncIterator[list[sse.Event]]:
+        said = [sse.Template(partial(self._said, index)) for index in range(self._choices)]
         yield [self._chunk(index, {"role": "assistant", "content": ""}) for index in range(self._choices)]
         async for pieces in generation.pieces():
-            yield [chunk for index, piece in pieces.items() for chunk in self._new(index, piece)]
+            chunks: list[sse.Event] = []
+            for index, piece in pieces.items():
+                events = self._readers[index].push(piece.text, last=piece.finish is not None)
+                match events:
+                    case [Said(text)] if piece.finish is None and not self._body.logprobs:
+                        chunks.append(said[index].filled(text))
+                    case _:
+                        chunks += self._new(index, piece, events)
+            yield chunks
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
 
-    def _new(self, index: int, piece: TextDelta) -> list[dict[str, Any]]:
+    def _said(self, index: int, text: str) -> dict[str, Any]:
+        return self._chunk(index, _delta(Said(text)))
+
+    def _new(self, index: int, piece: TextDelta, events: Sequence[Event]) -> list[dict[str, Any]]:
         """What is said and its end come in chunks of their own, as OpenAI's server sends them."""
-        reader = self._readers[index]
-        deltas = [_delta(event) for event in reader.push(piece.text, last=piece.finish is not None)]
+        deltas = [_delta(event) for event in events]
         if not deltas and self._body.logprobs and piece.tokens:
             deltas = [{"content": ""}]
         chunks = [self._chunk(index, delta, piece=None if number else piece) for number, delta in enumerate(deltas)]
         if piece.finish is not None:
-            chunks.append(self._chunk(index, {}, finish=self._finish(reader, piece)))
+            chunks.append(self._chunk(index, {}, finish=self._finish(self._readers[index], piece)))
         return chunks
 
     def _choice(self, index: int, piece: TextDelta) -> dict[str, Any]:

@@ -3,43 +3,50 @@
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse
 from starlette.responses import Response
+from starlette.types import Receive
 
 from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.generation import Generation, NoTokens, joined
-from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import CompletionRequest
 from gridstride.serve.http.sampling import binding_field, schema_of, sequences
-from gridstride.serve.http.sse import EventStream
-from gridstride.serve.http.state import Server, server_of
+from gridstride.serve.http.sse import Event, Events, EventStream, Template
+from gridstride.serve.http.state import Server
 
-router = APIRouter()
-Body = Annotated[CompletionRequest, Depends(parsed(CompletionRequest))]
 _MAX_TOKENS = 16  # OpenAI's default
 
 
-@router.post("/v1/completions", response_model=None, openapi_extra=documented(CompletionRequest))
-async def completions(request: Request, body: Body) -> Response:
+async def completions(server: Server, body: CompletionRequest, receive: Receive) -> Response | dict[str, Any]:
     """How the prompts go on, whole or as events."""
-    server = server_of(request)
     server.check_model(body.model)
     _check(body, server)
-    generation, prompts = await unless_gone(request.receive, _begin(server, body))
-    answer = _Answer(server, body, prompts)
-    if body.stream:
-        return EventStream(answer.chunks(generation), generation.close, patience=server.settings.write_timeout)
+    if not body.stream:
+        return await unless_gone(receive, _whole(server, body))
+    return EventStream(_streamed(server, body), patience=server.settings.write_timeout)
+
+
+ENDPOINTS = (Endpoint("/v1/completions", CompletionRequest, completions),)
+
+
+async def _streamed(server: Server, body: CompletionRequest) -> tuple[Events, Callable[[], None]]:
+    generation, prompts = await _begin(server, body)
+    return _Answer(server, body, prompts).chunks(generation), generation.close
+
+
+async def _whole(server: Server, body: CompletionRequest) -> dict[str, Any]:
+    generation, prompts = await _begin(server, body)
     try:
-        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+        return await _Answer(server, body, prompts).whole(generation)
     finally:
         generation.close()
 
@@ -62,7 +69,7 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, P
     per_prompt = body.best_of or body.n or 1
     rank = per_prompt > (body.n or 1)
     requests = sequences(
-        uuid.uuid4().hex,
+        new_id(),
         body,
         prompts,
         ready=server.ready,
@@ -110,7 +117,7 @@ class _Answer:
         self._n = body.n or 1
         self._each = body.best_of or self._n
         self._head = {
-            "id": f"cmpl-{uuid.uuid4().hex}",
+            "id": f"cmpl-{new_id()}",
             "object": "text_completion",
             "created": int(time.time()),
             "model": body.model,
@@ -131,20 +138,27 @@ class _Answer:
                     choices[-1]["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, prompt)
         return self._head | {"choices": choices, "usage": generation.usage.body}
 
-    async def chunks(self, generation: Generation) -> AsyncIterator[list[dict[str, Any]]]:
+    async def chunks(self, generation: Generation) -> AsyncIterator[list[Event]]:
         lengths = [0] * (len(self._body.prompt) * self._n)  # characters of each choice so far
         waiting = set(range(len(lengths))) if self._body.echo else set()
         if waiting and not self._read:
             yield [self._frame([self._choice(i, TextDelta(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
+        plain = not waiting and self._body.logprobs is None
+        templates = [Template(partial(self._said, index)) for index in range(len(lengths))] if plain else []
         async for pieces in generation.pieces():
-            chunks = []
+            chunks: list[Event] = []
             for index, piece in pieces.items():
+                if plain and piece.finish is None:
+                    if piece.text:
+                        chunks.append(templates[index].filled(piece.text))
+                    continue
                 echo = generation if index in waiting else None
                 if echo or piece.text or piece.finish is not None or (piece.tokens and self._body.logprobs is not None):
-                    chunks.append(self._frame([self._choice(index, piece, lengths[index], echo)]))
+                    choice = self._choice(index, piece, lengths[index], echo)
+                    chunks.append(self._frame([choice]))
+                    lengths[index] += len(choice["text"])
                 waiting.discard(index)
-                lengths[index] += len(chunks[-1]["choices"][0]["text"]) if echo else len(piece.text)
             yield chunks
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
@@ -171,6 +185,9 @@ class _Answer:
             else None,
             "finish_reason": piece.finish,
         }
+
+    def _said(self, index: int, text: str) -> dict[str, Any]:
+        return self._frame([self._choice(index, TextDelta(text), 0, None)])
 
     def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return self._head | {"choices": choices} | ({"usage": None} if self._body.wants_usage else {})

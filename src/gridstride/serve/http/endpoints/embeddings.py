@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request
 from numpy.typing import NDArray
+from starlette.types import Receive
 
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.embedding import embedded, normalised
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.requests.body import documented, parsed
 from gridstride.serve.http.requests.embeddings import EmbeddingRequest
-from gridstride.serve.http.state import Server, server_of
-
-router = APIRouter()
+from gridstride.serve.http.state import Server
 
 
-@router.post("/v1/embeddings", openapi_extra=documented(EmbeddingRequest))
-async def embeddings(
-    request: Request, body: Annotated[EmbeddingRequest, Depends(parsed(EmbeddingRequest))]
-) -> dict[str, Any]:
+async def embeddings(server: Server, body: EmbeddingRequest, receive: Receive) -> dict[str, Any]:
     """A vector of length 1 for each text."""
-    server = server_of(request)
     server.check_model(body.model)
-    return await unless_gone(request.receive, _answer(server, body))
+    return await unless_gone(receive, _answer(server, body))
+
+
+ENDPOINTS = (Endpoint("/v1/embeddings", EmbeddingRequest, embeddings),)
 
 
 async def _answer(server: Server, body: EmbeddingRequest) -> dict[str, Any]:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.responses import Response
+from starlette.types import Receive
 
 from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http.answering import Answering
-from gridstride.serve.http.disconnect import unless_gone
+from gridstride.serve.http.connections.disconnect import unless_gone
+from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.endpoints.chat import begin
 from gridstride.serve.http.errors import ApiError, as_api_error
 from gridstride.serve.http.generation import Generation
-from gridstride.serve.http.requests.body import documented, parsed
+from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import ChatRequest
 from gridstride.serve.http.requests.responses import ResponsesRequest
 from gridstride.serve.http.response_items import Item, Items
-from gridstride.serve.http.sse import EventStream
-from gridstride.serve.http.state import Server, server_of
+from gridstride.serve.http.sse import Events, EventStream
+from gridstride.serve.http.state import Server
 
-router = APIRouter()
-Body = Annotated[ResponsesRequest, Depends(parsed(ResponsesRequest))]
 _NAMES = (
     (re.compile(r"^tools\[(\d+)\]\.function"), r"tools[\1]"),
     (re.compile(r"\.tool_calls\[\d+\]\.function"), ""),
@@ -37,18 +34,26 @@ _NAMES = (
 )  # fields of a chat that have another name here
 
 
-@router.post("/v1/responses", response_model=None, openapi_extra=documented(ResponsesRequest))
-async def responses(request: Request, body: Body) -> Response:
+async def responses(server: Server, body: ResponsesRequest, receive: Receive) -> Response | Item:
     """The answer, whole or as events."""
-    server = server_of(request)
     server.check_model(body.model)
-    generation, how = await unless_gone(request.receive, _begin(server, body))
-    answer = _Answer(server, body, how)
-    if body.stream:
-        patience = server.settings.write_timeout
-        return EventStream(answer.events(generation), generation.close, patience=patience, named=True)
+    if not body.stream:
+        return await unless_gone(receive, _whole(server, body))
+    return EventStream(_streamed(server, body), patience=server.settings.write_timeout, named=True)
+
+
+ENDPOINTS = (Endpoint("/v1/responses", ResponsesRequest, responses),)
+
+
+async def _streamed(server: Server, body: ResponsesRequest) -> tuple[Events, Callable[[], None]]:
+    generation, how = await _begin(server, body)
+    return _Answer(server, body, how).events(generation), generation.close
+
+
+async def _whole(server: Server, body: ResponsesRequest) -> Item:
+    generation, how = await _begin(server, body)
     try:
-        return JSONResponse(await unless_gone(request.receive, answer.whole(generation)))
+        return await _Answer(server, body, how).whole(generation)
     finally:
         generation.close()
 
@@ -78,7 +83,7 @@ class _Answer:
     def __init__(self, server: Server, body: ResponsesRequest, how: Answering) -> None:
         self._body, self._tokenizer = body, server.prepare.tokenizer
         self._reader, self._items = how.reader(), Items()
-        self._id, self._created = f"resp_{uuid.uuid4().hex}", int(time.time())
+        self._id, self._created = f"resp_{new_id()}", int(time.time())
         self._number = -1
 
     async def whole(self, generation: Generation) -> Item:

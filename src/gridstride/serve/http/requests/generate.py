@@ -79,6 +79,10 @@ class StructuredOutputs(Strict):
         return schemas
 
 
+BINDING = ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+"""Fields that bind a text, beside `response_format`."""
+
+
 class Generate(Served):
     """What chat and plain completions share."""
 

@@ -91,6 +91,13 @@ class Message(Strict):
     def text(self) -> str:
         return "".join(part.text for part in self.content)
 
+    @property
+    def size(self) -> int:
+        """Characters that become part of a prompt."""
+        thoughts = len(self.reasoning_content or "") + len(self.reasoning or "")
+        calls = sum(len(call.function.arguments) + len(call.function.name) for call in self.tool_calls or ())
+        return sum(len(part.text) for part in self.content) + len(self.name or "") + thoughts + calls
+
     def plain(self, id_of: Callable[[str], str] = str, called: str | None = None) -> dict[str, Any]:
         """As chat templates take it; they know `system` by that name alone, and a call's arguments as an object.
 

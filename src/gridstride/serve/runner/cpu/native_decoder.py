@@ -16,13 +16,11 @@ from torch import Tensor
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch
-from gridstride.serve.runner.cpu.native_shapes import lanes, unsupported
+from gridstride.serve.runner.cpu.native_shapes import MOST_ROWS, lanes, unsupported
 from gridstride.serve.runner.cpu.step_code import StepCode, machine
 from gridstride.serve.runner.cpu.step_ir import ARGUMENTS, LAYER, PRODUCTS, StepShape
 from gridstride.serve.runner.cpu.vector_ir import Element
 
-MOST_ROWS: dict[Element, int] = {"float32": 24, "bfloat16": 32, "int8": 64}
-"""New tokens of a batch by the weights' type; with more PyTorch's products are as fast."""
 _ALL = 1 << 40  # positions: a window that is none
 _ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.int8: "int8"}
 _MODULES = {

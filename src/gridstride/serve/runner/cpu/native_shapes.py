@@ -10,6 +10,8 @@ from gridstride.models.config import DecoderConfig
 from gridstride.virtual.machine.engine import host
 
 LEAST_LANES = 4
+MOST_ROWS = {"float32": 24, "bfloat16": 32, "int8": 64}
+"""New tokens of a batch by the weights' type; with more PyTorch's products are as fast."""
 DTYPES = (torch.float32, torch.bfloat16)
 """Of embedding, norms and cache."""
 

@@ -56,7 +56,8 @@ class ParallelRunner(TorchRunner):
     """The runner of rank 0; it starts the others and ends them."""
 
     def __init__(self, ranks: Ranks, decoder: Decoder, *, blocks: int, block_size: int) -> None:
-        super().__init__(decoder, blocks=blocks, block_size=block_size, kv_heads=decoder.config.kv_heads // ranks.count)
+        super().__init__(decoder, blocks=blocks, block_size=block_size, kv_heads=decoder.config.kv_heads // ranks.count,
+                         words=f"PyTorch's operators: {ranks.count} processes share each layer")  # fmt: skip
         self._ranks = ranks
         ranks.join(CacheSize(blocks, block_size))
 

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface.adapter import Adapter
-from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.batch import Batch, Code, Sampled
 from gridstride.serve.runner.torch.adapted import Adapted
 from gridstride.serve.runner.torch.attention import GatherBuffers, PagedAttention
 from gridstride.serve.runner.torch.reading import readings
@@ -36,11 +36,11 @@ class TorchRunner:
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
         threads: Threads | None = None, kv_heads: int | None = None, adapters: Sequence[Adapter] = (),
-        native: bool = False,
+        native: bool = False, words: str = "",
     ) -> None:  # fmt: skip
         """`threads`: who says how many a step gets; None: as many as PyTorch has. `kv_heads`: of a decoder that has
         only some of its config's. `adapters`: from 1 on those that sequences of a batch may have. `native`: batches
-        of a few tokens that get one thread run as machine code of their own.
+        of a few tokens that get one thread run as machine code of their own. `words`: which do, or why none does.
         """
         self.decoder = decoder if device is None else decoder.to(device)
         self.decoder.always_long = True
@@ -57,11 +57,13 @@ class TorchRunner:
         self._scratch = GatherBuffers()
         self._threads = threads
         self._native = _native(decoder, self._cache) if native else None
+        self.code = Code("llvm" if native else "pytorch", words)
 
     def execute(self, batch: Batch) -> Sampled:
         thread_scope = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
         with thread_scope, torch.inference_mode():
             native = self._native if self._native is not None and self._native.takes(batch) else None
+            self.code.native_steps += native is not None
             of = self.decoder if native is None else native
             hidden = self.hidden(batch) if native is None else native.hidden(batch)
             decodes = len(batch.sampled) == len(batch.tokens)  # and every row is sampled, in order

@@ -1,0 +1,1 @@
+"""The socket, what comes over it, and whether anybody is still there."""
