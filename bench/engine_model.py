@@ -23,7 +23,7 @@ import numpy as np
 from decode_h200 import SHAPE
 from serving_h200 import BLOCK, HIGH, REQUESTS, requests
 
-from gridstride.serve.engine.batch import Batch, Code, Sampled
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.runner.cuda.batch_parts import parts
 from gridstride.serve.runner.cuda.cuda_runner import BUCKETS, PASS
@@ -65,7 +65,7 @@ class Modelled:
     context, vocabulary, block_size = int(SHAPE["context"]), int(SHAPE["vocabulary"]), BLOCK
     width = adapters = 0
     verifies = False
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
     def __init__(self, *, running: int, steps: int, op_by_op: bool) -> None:
         self.blocks, self.steps, self.steps_alone = running * 2 * HIGH // BLOCK + 64, steps, steps

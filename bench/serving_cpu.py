@@ -24,7 +24,7 @@ from common import Row, machine, publish
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
-from gridstride.serve.engine.batch import Batch, Code, Runner, Sampled
+from gridstride.serve.engine.batch import Batch, Runner, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
@@ -97,7 +97,7 @@ class Nothing:
     context, vocabulary = 2048, MODEL.vocabulary
     width = adapters = 0
     verifies = False
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
     def __init__(self, *, block_size: int, steps: int = 1) -> None:
         self.block_size, self.blocks = block_size, 600_000 // block_size

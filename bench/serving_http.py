@@ -31,7 +31,7 @@ from typing import Any
 import common
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, Code, Sampled
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Build, Ready
 
@@ -48,7 +48,7 @@ class Nothing:
     blocks, block_size, context, vocabulary = BLOCKS, BLOCK, CONTEXT, VOCABULARY
     width = adapters = 0
     verifies = False
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

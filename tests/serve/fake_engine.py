@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, Code, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled, TokenLogprobs
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.process.protocol import Ready
 
@@ -26,7 +26,7 @@ class CountingRunner:
     steps = steps_alone = 1
     width = adapters = 0
     verifies = False
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
     def __init__(
         self, *, blocks: int, block_size: int, context: int, vocabulary: int, delay: float, ends: str | None

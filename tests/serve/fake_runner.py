@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, Code, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled, TokenLogprobs
 from gridstride.serve.engine.blocks import BlockPool
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit, Update
@@ -52,7 +52,7 @@ class FakeRunner:
     vocabulary = VOCABULARY
     width = adapters = 0
     verifies = True
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
     def __init__(
         self, *, blocks: int = 12, block_size: int = 4, context: int = 64, steps: int = 1, text: Text = next_token

@@ -18,7 +18,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface import folder
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.client.output import RequestOutput
-from gridstride.serve.engine.batch import Batch, Code, Sampled
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
 from gridstride.serve.engine.messages import Stats, Update
@@ -265,7 +265,7 @@ def test_a_guess_that_goes_wrong_costs_no_request_its_text(kind: type[FakeRunner
 
 class OneByOne(FakeRunner):
     verifies = False
-    code = Code("pytorch", "")
+    code = RunnerCode("pytorch", "")
 
 
 def test_a_runner_that_cannot_verify_is_refused_at_the_start() -> None:

@@ -7,14 +7,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.serve.http.sse import Template
+from gridstride.serve.http.sse import EventTemplate
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4), TEXTS)
 def test_only_the_text_changes(texts: list[str], model: str) -> None:
-    template = Template(lambda text: {"model": model, "choices": [{"text": text, "end": None}]})
+    template = EventTemplate(lambda text: {"model": model, "choices": [{"text": text, "end": None}]})
     for text in texts:
         data = template.filled(text)
         assert data.startswith(b"data: ")

@@ -85,7 +85,7 @@ class Sampled:
 
 
 @dataclass(slots=True)
-class Code:
+class RunnerCode:
     """What computes a runner's steps."""
 
     name: Literal["llvm", "pytorch", "kernels"]
@@ -106,7 +106,7 @@ class Runner(Protocol):
     width: int  # of hidden states; 0: it cannot read
     adapters: int  # how many it has
     verifies: bool  # whether several rows of one sequence may be sampled
-    code: Code
+    code: RunnerCode
 
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.

@@ -17,7 +17,7 @@ from gridstride.serve.http.identifiers import new_id
 
 log = logging.getLogger("gridstride.serve")
 Event = dict[str, Any] | bytes
-"""Bytes: one that is written already, by a `Template`."""
+"""Bytes: one that is written already, by a `EventTemplate`."""
 Events = AsyncIterator[Sequence[Event]]
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _HEADERS = (
@@ -80,7 +80,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": last, "more_body": False})
 
 
-class Template:
+class EventTemplate:
     """An event of which one text changes, as it is sent for each token: only that text is written anew."""
 
     def __init__(self, event: Callable[[str], dict[str, Any]]) -> None:

@@ -27,7 +27,7 @@ class Ready:
     vocabulary: int  # ids below it can be embedded
     max_running: int  # sequences at a time
     device: str
-    code: str = ""  # what computes its steps: `batch.Code.name`, and the same in words
+    code: str = ""  # what computes its steps: `batch.RunnerCode.name`, and the same in words
     code_words: str = ""
     schemas: bool = False  # whether it can hold a text to a JSON schema
     width: int = 0  # of a prompt's hidden states; 0: it gives nothing of prompts

@@ -101,7 +101,7 @@ class _Answer:
         return response
 
     async def chunks(self, generation: Generation) -> AsyncIterator[list[sse.Event]]:
-        said = [sse.Template(partial(self._said, index)) for index in range(self._choices)]
+        said = [sse.EventTemplate(partial(self._said, index)) for index in range(self._choices)]
         yield [self._chunk(index, {"role": "assistant", "content": ""}) for index in range(self._choices)]
         async for pieces in generation.pieces():
             chunks: list[sse.Event] = []

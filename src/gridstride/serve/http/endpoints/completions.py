@@ -20,7 +20,7 @@ from gridstride.serve.http.generation import Generation, NoTokens, joined
 from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import CompletionRequest
 from gridstride.serve.http.sampling import binding_field, schema_of, sequences
-from gridstride.serve.http.sse import Event, Events, EventStream, Template
+from gridstride.serve.http.sse import Event, Events, EventStream, EventTemplate
 from gridstride.serve.http.state import Server
 
 _MAX_TOKENS = 16  # OpenAI's default
@@ -145,7 +145,7 @@ class _Answer:
             yield [self._frame([self._choice(i, TextDelta(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
         plain = not waiting and self._body.logprobs is None
-        templates = [Template(partial(self._said, index)) for index in range(len(lengths))] if plain else []
+        templates = [EventTemplate(partial(self._said, index)) for index in range(len(lengths))] if plain else []
         async for pieces in generation.pieces():
             chunks: list[Event] = []
             for index, piece in pieces.items():

@@ -21,7 +21,7 @@ from gridstride.kernels.paged_attention.op import paged_attention
 from gridstride.kernels.prompt_attention.op import why_not_here
 from gridstride.kernels.sample.op import sample as draw_tokens
 from gridstride.models.decoder import Decoder
-from gridstride.serve.engine.batch import I32, Batch, Code, Draw, Reading, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import I32, Batch, Draw, Reading, RunnerCode, Sampled, TokenLogprobs
 from gridstride.serve.runner.cuda import batch_parts, prompts
 from gridstride.serve.runner.cuda.fused import FusedDecoder
 from gridstride.serve.runner.cuda.graph_inputs import GraphInputs
@@ -74,7 +74,7 @@ class CudaRunner:
 
     adapters = 0
     verifies = True
-    code = Code("kernels", "the project's kernels")
+    code = RunnerCode("kernels", "the project's kernels")
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,

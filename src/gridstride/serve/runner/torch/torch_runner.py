@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.models.decoder import Decoder
 from gridstride.models.huggingface.adapter import Adapter
-from gridstride.serve.engine.batch import Batch, Code, Sampled
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.runner.torch.adapted import Adapted
 from gridstride.serve.runner.torch.attention import GatherBuffers, PagedAttention
 from gridstride.serve.runner.torch.reading import readings
@@ -57,7 +57,7 @@ class TorchRunner:
         self._scratch = GatherBuffers()
         self._threads = threads
         self._native = _native(decoder, self._cache) if native else None
-        self.code = Code("llvm" if native else "pytorch", words)
+        self.code = RunnerCode("llvm" if native else "pytorch", words)
 
     def execute(self, batch: Batch) -> Sampled:
         thread_scope = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))
