@@ -23,20 +23,21 @@ _FEW = 16  # elements that are read for each that is written: one that is left o
 def product_cases(
     problem: Problem, launch: SymbolicLaunch, products: Iterable[SizeProduct], draw: random.Random
 ) -> Iterator[Case]:
-    """One case, if any of the products wraps at its sizes: at the smallest ones where it surely does, or, if few
-    elements are written, where little is left of what is read; else at the largest.
+    """Two cases, if any of the products wraps: at the largest sizes, and at the smallest ones where it surely does, or,
+    if few elements are written, where little is left of what is read: what takes too long at the largest ends there.
+    Its bound may be above what it ever is, so that the smallest alone may not do.
     """
     written = sum(_elements(p, problem.timed) for p in problem.parameters if p.written)
     read = sum(_elements(p, problem.timed) for p in problem.parameters if p.shape)
     enough = _SURELY * (_MOSTLY if written * _FEW <= read else 1)
-    wrapping: dict[str, int] = {}
+    wrapping: list[dict[str, int]] = []
     for sizes in _halved(problem):
         largest = _largest_product(problem, launch, products, sizes)
         if largest <= (enough if wrapping else HELD):
             break
-        wrapping = sizes
-    if wrapping:
-        yield Case(wrapping, "normal", draw.randrange(2**31), hidden=True, once=True)
+        wrapping.append(sizes)
+    for sizes in (*wrapping[:1], *wrapping[1:][-1:]):
+        yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, once=True)
 
 
 def _halved(problem: Problem) -> Iterator[dict[str, int]]:
