@@ -42,12 +42,18 @@ def test_behind_a_branch_and_in_a_function_too() -> None:
     assert any(product.wraps(SHAPE, SIZES) for product in products("x[cut(blockIdx.x, n, m)] = 0.0f;", before=function))
 
 
+def test_what_is_not_followed_beside_a_block_s_number_may_be_any_size() -> None:
+    body = "int k = n; for (int i = 0; i < m; ++i) k = x[i] > 0 ? n : m; x[blockIdx.x * k / 100] = 0.0f;"
+    assert any(product.largest(SHAPE, SIZES) == 264 << 26 for product in products(body))
+
+
 @pytest.mark.parametrize(
     "body",
     [
         "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 0.0f;",
         "unsigned long long b = (unsigned long long)blockIdx.x * n / gridDim.x; x[b] = 0.0f;",
         "x[blockIdx.y * 4096 + threadIdx.x * 4] = 0.0f;",
+        "x[threadIdx.x] = expf(x[blockIdx.x]) + (((int *)x)[1] << 24 | ((int *)x)[2] << 16);",
         "x[(blockIdx.x * 2654435761u ^ n * 2246822519u) % 7] = 0.0f;",
     ],
 )

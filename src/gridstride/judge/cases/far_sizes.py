@@ -30,12 +30,13 @@ _DIRECTIVE = re.compile(r"^\s*(?:\.|//).*$", re.MULTILINE)
 
 
 def far_constants(ptx: str) -> tuple[int, ...]:
-    """Whole numbers above 2^18 among a text's constants, and what masks of so many bits hold one less than."""
+    """Whole numbers above 2^18 among a text's constants, and what masks of so many bits, low ones or not, are below."""
     code = _DIRECTIVE.sub("", ptx)
     constants = {abs(int(text, 0)) for text in _INTEGER.findall(code)}
     floats = {abs(struct.unpack(">f", bytes.fromhex(text))[0]) for text in _FLOAT.findall(code)}
     constants |= {int(number) for number in floats if _LEAST < number < _MOST and number == int(number)}
-    masks = {number + 1 for number in constants if number & number + 1 == 0}
+    ends = {number + (number & -number) for number in constants if number & number - 1}
+    masks = {end for end in ends if end & end - 1 == 0}
     return tuple(sorted(n for n in constants | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
 
 

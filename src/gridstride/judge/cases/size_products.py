@@ -95,27 +95,33 @@ class SizeProduct:
 
 def size_products(ptx: str) -> tuple[SizeProduct, ...]:
     """Those of a module. A block's and a thread's number count as how many there are, and a factor that is not
-    followed, such as a ticket, as up to the grid; of a function that is called, one of two is any size.
+    followed, such as a ticket, as up to the grid, and beside a block's number or in a function as any size.
     """
     made: dict[tuple[Token, ...], SizeProduct] = {}
     entry = _ENTRY.search(ptx)
     places = [int(place) for place in _WHOLE.findall(entry[1])] if entry else []
     for kind, body in _BODY.findall(ptx):
-        for product in _products(body) if kind == "entry" else _products_of_function(body, places):
+        for product in _products(body, places) if kind == "entry" else _products_of_function(body, places):
             made.setdefault(product.most, product)
     return tuple(made.values())[:MOST]
 
 
-def _products(body: str) -> Iterator[SizeProduct]:
+def _products(body: str, places: Iterable[int]) -> Iterator[SizeProduct]:
     body = body.replace("%ctaid.", "%nctaid.").replace("%tid.", "%ntid.")
     values = register_values(INSTRUCTION.findall(body))
     for line, operands in _factors(body):
         one, other = (
-            (operand,) if isinstance(operand, int) else operand_value(operand, values) or _GRID for operand in operands
+            (operand,) if isinstance(operand, int) else operand_value(operand, values) for operand in operands
         )
-        most = (*one, *other, "mul.s64")
-        if any(_SIZE.match(str(token)) for token in most) and len(most) <= MOST_TOKENS:
-            yield SizeProduct(line, most)
+        known = one or other
+        if not one and isinstance(operands[1], int):
+            continue  # packs bytes, or makes a float's exponent
+        products = [(*(one or _GRID), *(other or _GRID), "mul.s64")]
+        if not (one and other) and "g0" in known:
+            products += [(*known, f"p{place}", "mul.s64") for place in places]
+        for most in products:
+            if any(_SIZE.match(str(token)) for token in most) and len(most) <= MOST_TOKENS:
+                yield SizeProduct(line, most)
 
 
 def _products_of_function(body: str, places: Iterable[int]) -> Iterator[SizeProduct]:
