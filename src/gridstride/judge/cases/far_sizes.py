@@ -23,6 +23,7 @@ _MARGIN = 1 << 10  # elements past a number
 _SMS = 132
 _BLOCK = 1024  # threads of a block, at most
 _FIRST = 2  # the least that a search gives
+_BITS_OF_A_MASK = 8  # in a row, at the least
 _EXPONENTIAL = range(3 << 22, (3 << 22) + 2)  # 1.5 * 2^23: expf adds it to round, whatever the size is
 _INTEGER = re.compile(r"(?<![\w.%$])(-?\d{6,10}|0[xX][0-9a-fA-F]{5,8})(?![\w.])")
 _FLOAT = re.compile(r"\b0[fF]([0-9a-fA-F]{8})\b")
@@ -35,7 +36,7 @@ def far_constants(ptx: str) -> tuple[int, ...]:
     constants = {abs(int(text, 0)) for text in _INTEGER.findall(code)}
     floats = {abs(struct.unpack(">f", bytes.fromhex(text))[0]) for text in _FLOAT.findall(code)}
     constants |= {int(number) for number in floats if _LEAST < number < _MOST and number == int(number)}
-    ends = {number + (number & -number) for number in constants if number & number - 1}
+    ends = {number + (number & -number) for number in constants if number.bit_count() >= _BITS_OF_A_MASK}
     masks = {end for end in ends if end & end - 1 == 0}
     return tuple(sorted(n for n in constants | masks if _LEAST < n < _MOST and n not in _EXPONENTIAL))
 
