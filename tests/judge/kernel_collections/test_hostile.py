@@ -24,7 +24,7 @@ from gridstride.judge.verdict import Finding
 from gridstride.judge.verify import verify
 
 LIMITS = WorkerLimits(compile_seconds=8.0, launch_seconds=0.5, case_seconds=4.0, memory=1 << 30, device_memory=2 << 30)
-LONGEST = 20.0  # seconds that any of them may take on a busy machine, starting a worker included
+LONGEST = 60.0  # seconds that any of them may take on a busy machine, whose share of the time is not counted against it
 FOLDER = Path(__file__).parents[1] / "hostile"
 FILES = sorted(FOLDER.glob("*.cu"))
 PYTHON = sorted(FOLDER.glob("*.py"))

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from gridstride.virtual.machine import watch
 from gridstride.virtual.machine.watch import STARVED, Deadline, deadline
 
 
@@ -26,11 +27,24 @@ def test_no_launch_goes_on_for_ever_on_a_machine_that_never_runs_it() -> None:
     assert end.passed(100.1 + 10 * STARVED)
 
 
-def test_several_threads_have_theirs_by_the_clock() -> None:
+def test_several_threads_have_theirs_by_the_clock_less_what_the_first_was_kept_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, kept = 100.0, 3.0
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now)
+    monkeypatch.setattr(watch, "_without_processor", lambda _: kept)
     end = deadline(10.0, threads=2)
-    assert end.spent is None
-    assert not end.passed(end.start + 9)
-    assert end.passed(end.start + 11)
+    now = 111.0
+    assert end.passed(now)
+    kept = 5.0  # two of the eleven seconds it was ready and had no processor
+    assert not end.passed(now)
+    now = 112.5
+    assert end.passed(now)
+
+
+def test_what_a_thread_of_this_process_was_kept_from_is_known_or_nothing() -> None:
+    assert watch._without_processor(threading.get_native_id()) >= 0
+    assert watch._without_processor(0) == 0
 
 
 @pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="this system does not tell a thread's time")

@@ -26,8 +26,9 @@ LINGER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When a launch's time is up: `limit` seconds by the clock. What a single thread runs has them of a processor, so
-    that a busy machine does not end what would have ended by itself, and STARVED times as long by the clock.
+    """When a launch's time is up: `limit` seconds by the clock. What a single thread runs has them of a processor, and
+    what several run is not charged with the time that the first was ready and had none, so that a busy machine does not
+    end what would have ended by itself; STARVED times as long by the clock ends it.
     """
 
     start: float
@@ -44,11 +45,25 @@ class Deadline:
 
 def deadline(limit: float, threads: int) -> Deadline:
     """That of a launch that begins now, on the calling thread and so many in all."""
-    if threads > 1 or not hasattr(time, "pthread_getcpuclockid"):
-        return Deadline(time.monotonic(), limit)
+    start = time.monotonic()
+    if threads > 1:
+        thread = threading.get_native_id()
+        late = _without_processor(thread)
+        return Deadline(start, limit, lambda: time.monotonic() - start - (_without_processor(thread) - late))
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return Deadline(start, limit)
     clock = time.pthread_getcpuclockid(threading.get_ident())
     before = time.clock_gettime(clock)
-    return Deadline(time.monotonic(), limit, lambda: time.clock_gettime(clock) - before)
+    return Deadline(start, limit, lambda: time.clock_gettime(clock) - before)
+
+
+def _without_processor(thread: int) -> float:
+    """Seconds that a thread of this process was ready and had no processor; 0 where the system does not say."""
+    try:
+        with open(f"/proc/self/task/{thread}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 class Watcher:
