@@ -61,6 +61,21 @@ def test_what_32_bits_hold_and_what_a_hash_makes_says_nothing(body: str) -> None
     assert not any(product.wraps(SHAPE, SIZES) for product in products(body))
 
 
+@pytest.mark.parametrize(
+    ("most", "largest"),
+    [
+        (("p1", -4, "and.b32"), 1 << 26),
+        (("p1", 255, "and.b32"), 255),
+        (("p1", -1, "add.s32"), (1 << 26) - 1),
+        (("p2", -3, "mul.s32"), 300),
+        (("p2", "neg.s32", "p2", "sub.s32"), 100),
+    ],
+)
+def test_negative_numbers_mask_and_take_away(most: tuple[str | int, ...], largest: int) -> None:
+    most = tuple(token.replace("b32", "u32") if isinstance(token, str) else token for token in most)
+    assert SizeProduct(1, most).largest(SHAPE, SIZES) == largest
+
+
 def test_a_product_moves_with_its_arguments() -> None:
     product = SizeProduct(1, ("p1", "g0", "mul.s64"))
     moved = product.moved([0, 4])

@@ -32,7 +32,7 @@ _WIDER = {f"{sign}{bits}": 2 * bits for bits in (8, 16, 32) for sign in "su"}
 
 Token = int | str
 Values = npt.NDArray[Any]
-_BINARY: dict[str, Callable[[Values, Values], Values]] = {
+BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -199,7 +199,7 @@ def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token
         if name == "mul" or not product:
             return product
         return _short((*product, *operand_tokens[2], f"add.{kind[0]}{_WIDER[kind]}" if wide else f"add.{kind}"))
-    if name in _BINARY and len(operand_tokens) == 2 and len(forms) == 1:
+    if name in BINARY and len(operand_tokens) == 2 and len(forms) == 1:
         return _short((*operand_tokens[0], *operand_tokens[1], f"{name}.{kind}"))
     if name in _UNARY and len(operand_tokens) == 1 and len(forms) == 1:
         return _short((*operand_tokens[0], f"{name}.{kind}"))
@@ -249,10 +249,10 @@ def is_expression(tokens: tuple[Token, ...]) -> bool:
         name, _, kind = token.partition(".") if isinstance(token, str) else ("", "", "")
         if isinstance(token, int) or VARIABLE.fullmatch(token):
             depth += 1
-        elif kind not in _TYPES or (name not in _BINARY and name not in _UNARY):
+        elif kind not in _TYPES or (name not in BINARY and name not in _UNARY):
             return False
         else:
-            depth -= name in _BINARY
+            depth -= name in BINARY
         if depth < 1:
             return False
     return depth == 1 and len(tokens) <= MOST_TOKENS
@@ -269,7 +269,7 @@ def evaluated(expression: tuple[Token, ...], values: Mapping[str, Values]) -> Va
         else:
             name, kind = token.split(".")
             right = _as(stack.pop(), kind)
-            result = _UNARY[name](right) if name in _UNARY else _BINARY[name](_as(stack.pop(), kind), right)
+            result = _UNARY[name](right) if name in _UNARY else BINARY[name](_as(stack.pop(), kind), right)
             stack.append(_as(result.view(np.int64), kind).view(np.int64))
     return stack[0]
 

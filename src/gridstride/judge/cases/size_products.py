@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridstride.judge.cases.size_conditions import (
+    BINARY,
     INSTRUCTION,
     MOST_TOKENS,
     Token,
@@ -38,21 +39,24 @@ _SIZE = re.compile(r"[pg]\d+$")
 _GRID: tuple[Token, ...] = ("g0", "g1", "mul.s64", "g2", "mul.s64")
 _BOUNDS: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
-    "sub": lambda a, b: a,
-    "mul": lambda a, b: a * b,
-    "hi": lambda a, b: a * b >> 32,
-    "div": lambda a, b: a // max(b, 1),
-    "rem": lambda a, b: min(a, max(b - 1, 0)),
-    "shl": lambda a, b: a << min(b, 63),
-    "shr": lambda a, b: a >> min(b, 63),
-    "and": min,
-    "or": lambda a, b: a + b,
-    "xor": lambda a, b: a + b,
+    "sub": lambda a, b: a - min(b, 0),
+    "mul": lambda a, b: abs(a * b),
+    "hi": lambda a, b: abs(a * b) >> 32,
+    "div": lambda a, b: abs(a) // max(abs(b), 1),
+    "rem": lambda a, b: min(abs(a), max(abs(b) - 1, 0)),
+    "shl": lambda a, b: a << min(max(b, 0), 63),
+    "shr": lambda a, b: a >> min(max(b, 0), 63),
+    "and": lambda a, b: max(a, b) if min(a, b) < 0 else min(a, b),
+    "or": lambda a, b: abs(a) + abs(b),
+    "xor": lambda a, b: abs(a) + abs(b),
     "min": min,
     "max": max,
 }
-"""Upper bounds of what operations make of operands that are bounds, too; those with one operand keep it."""
-_UNARY = ("as", "neg", "not", "popc")
+"""Upper bounds of what operations make of operands that are bounds, too, or constants, which alone may be negative
+(`n & -4`); those with one operand keep it.
+"""
+if _BOUNDS.keys() != BINARY.keys():
+    raise AssertionError(f"operations without a bound, or bounds of none: {_BOUNDS.keys() ^ BINARY.keys()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,12 @@ class SizeProduct:
         stack: list[int] = []
         for token in self.most:
             if isinstance(token, int):
-                stack.append(abs(token))
+                stack.append(token)
             elif token in values:
                 stack.append(values[token])
             elif "." not in token:
                 return 0
-            elif (name := token.partition(".")[0]) not in _UNARY:
+            elif (name := token.partition(".")[0]) in BINARY:
                 right = stack.pop()
                 stack.append(_BOUNDS[name](stack.pop(), right))
         return stack[0]
