@@ -10,8 +10,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 WORKERS ?= 2
 
 # Tests that take over 20 s of processor time, or are many of a kind, are counted as skipped, unless SLOW=1 asks for them.
+# They run last, and on a machine where they take longer than SLOW_MINUTES the rest of them are counted as not reached.
 SLOW ?=
-PYTEST := python -m pytest $(if $(SLOW),--slow)
+SLOW_MINUTES ?= 60
+PYTEST := python -m pytest $(if $(SLOW),--slow --slow-minutes $(SLOW_MINUTES))
 
 # What says soonest that a version does not fit: the command line, compilers, devices, the judge, the server's API.
 LOWEST_TESTS := tests/test_cli.py tests/commands tests/compiler tests/device tests/judge/test_verdict.py \

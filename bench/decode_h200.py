@@ -38,7 +38,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.batch import Batch, Draw
 from gridstride.serve.engine.sampling import Sampling
-from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, GraphSizes
 
 PROMPT, NEW, STEPS, BLOCK = 128, 128, 16, 16
 COPY = 4.26e12  # bytes/s of a large device-to-device copy on this GPU, bench of the first baselines
@@ -128,7 +128,7 @@ def runner(most: int, **options: Any) -> CudaRunner:
         if p.dim() == 2:
             torch.nn.init.normal_(p, std=0.02)
     blocks = most * -(-(PROMPT + NEW + STEPS) // BLOCK)
-    return CudaRunner(decoder, blocks=blocks, block_size=BLOCK, steps=STEPS, **options)
+    return CudaRunner(decoder, sizes=GraphSizes(steps=STEPS), blocks=blocks, block_size=BLOCK, **options)
 
 
 def decode_batch(tokens: np.ndarray[Any, Any], position: int, table: np.ndarray[Any, Any], steps: int) -> Batch:
@@ -233,7 +233,7 @@ def replay_ms(engine: CudaRunner, count: int) -> float:
         static.fill(batch)
         torch.cuda.synchronize()
         start.record()
-        engine._go(static, step, steps, greedy=True)
+        engine._queue_steps(static, step, steps, greedy=True)
         end.record()
     torch.cuda.synchronize()
     return float(start.elapsed_time(end)) / steps

@@ -25,6 +25,7 @@ from serving_h200 import BLOCK, HIGH, REQUESTS, requests
 
 from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.cuda.batch_parts import parts
 from gridstride.serve.runner.cuda.cuda_runner import BUCKETS, PASS
 from gridstride.serve.runner.cuda.prompts import TOKENS, needed, recorded
@@ -103,7 +104,9 @@ class Modelled:
 def predicted(policy: str, words: argparse.Namespace) -> tuple[float, str]:
     """Tokens per second, and a line of where the seconds go."""
     runner = Modelled(running=words.running, steps=words.steps, op_by_op=words.op_by_op)
-    engine = Engine(runner, policy=policy, max_batch_tokens=words.budget, max_running=words.running, prefix_reuse=False)
+    engine = Engine(
+        runner, Batching(policy=policy, max_batch_tokens=words.budget, max_running=words.running, prefix_reuse=False)
+    )
     asked = requests(words.requests, seed=0)
     start, tokens = time.process_time(), 0
     first: dict[str, float] = {}

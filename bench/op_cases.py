@@ -18,6 +18,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import gridstride.ops as ours
+from gridstride.kernels.attention import launch as forward
+from gridstride.kernels.attention_backward import launch as backward
 
 Values = dict[str, Any]  # parameter name -> tensor or number
 Call = Callable[[Values], object]
@@ -58,7 +60,8 @@ class Op:
     """One ladder: `reference` gives the outputs in float64; `peers` and `shipped` compute the first of them.
 
     `draw` changes random values in place. `slow` are rungs left out but where a case says so. `error`, where given,
-    holds the output against float64 by itself.
+    holds the output against float64 by itself. `wide` are the rungs that run for heads of WIDE elements, with the bytes
+    of shared memory that they need there.
     """
 
     cases: tuple[Case, ...]
@@ -71,6 +74,7 @@ class Op:
     goals: tuple[Goal, ...] = ()
     bound: Literal["memory", "arithmetic"] = "memory"
     error: Callable[[Values, Tensor], float] | None = None
+    wide: Mapping[str, int] = field(default_factory=dict)
 
 
 def wide(v: Values) -> Values:
@@ -654,6 +658,7 @@ def _attention(
     return Case({"H": heads, "G": group, "Q": queries, "K": keys}, dtype, numbers, width, slow)
 
 
+WIDE = 256  # elements of a head: few rungs run for it
 SMALL, ODD = 1 << 20, 10_000_019
 HALF_ROWS = {"N": 65_536, "W": 4096}
 
@@ -1039,10 +1044,14 @@ OPS: dict[str, Op] = {
             _attention(32, 1, 8192, 8192, "bfloat16"),
             _attention(32, 1, 8192, 8192, "bfloat16", causal=True),
             _attention(8, 4, 2000, 2000, causal=True),
+            _attention(16, 1, 8192, 8192, "bfloat16", causal=True, width=WIDE),
+            _attention(16, 1, 8192, 8192, "bfloat16", width=WIDE),
+            _attention(4, 4, 4096, 4096, "bfloat16", causal=True, width=WIDE),
         ),
         error=attention_error,
         peers={"cuDNN": sdpa("CUDNN_ATTENTION"), "flash": sdpa("FLASH_ATTENTION")},
         slow=("01_thread_per_query", "02_shared_tile", "03_warp_tile"),
+        wide={forward.RUNG: forward.shared_bytes(WIDE)},
         goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
         bound="arithmetic",
     ),
@@ -1065,12 +1074,16 @@ OPS: dict[str, Op] = {
             _attention(128, 1, 2048, 2048, "bfloat16", causal=True, width=64),
             _attention(128, 1, 2048, 2048, "bfloat16", width=64),
             _attention(8, 4, 2000, 2000, causal=True, slow=True),
+            _attention(16, 1, 8192, 8192, "bfloat16", causal=True, width=WIDE),
+            _attention(16, 1, 8192, 8192, "bfloat16", width=WIDE),
+            _attention(4, 4, 4096, 4096, "bfloat16", causal=True, width=WIDE),
         ),
         error=attention_backward_error,
         peers={"cuDNN": sdpa_backward("CUDNN_ATTENTION"), "flash": sdpa_backward("FLASH_ATTENTION")},
         shipped={"gridstride.ops": our_attention_backward},
         draw=of_forward_pass,
         slow=("01_thread_per_row", "02_shared_tile"),
+        wide={backward.WIDE_RUNG: backward.shared_bytes(WIDE)},
         goals=(Goal("cuDNN", 1.05), Goal("cuDNN", 1.05, "bfloat16")),
         bound="arithmetic",
     ),

@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import torch
 from common import BENCH, RESULTS, need_gpu, save
-from op_cases import OPS, Call, Case, Cub, Goal, Op, Values
+from op_cases import OPS, WIDE, Call, Case, Cub, Goal, Op, Values
 from torch import Tensor
 
 import gridstride as gs
@@ -164,14 +164,15 @@ def compiled(source: str, entry: str, filename: str, macros: tuple[str, ...]) ->
         return RungLauncher(gs.cuda(source, macros, filename=filename)[entry].bound())
 
 
-def rung_call(problem: Problem, file: KernelFile, case: Case, device: torch.device) -> Call:
-    """A launch of one rung as its header says."""
+def rung_call(op: Op, problem: Problem, file: KernelFile, case: Case, device: torch.device) -> Call:
+    """A launch of one rung as its header says, with more shared memory for wide heads."""
     assert file.launch is not None
     assert file.entry is not None
     macros = ["-DBFLOAT16=1"] * (case.dtype == "bfloat16") + [f"-DHEAD_WIDTH={case.width}"] * bool(case.width)
     run = compiled(file.source, file.entry, file.filename, tuple(macros))
     found = file.launch.shape({**case.sizes, "SMS": multiprocessors(device)})
-    shape = Shape(found.grid, found.block, found.shared, cooperative=file.launch.cooperative)
+    shared = op.wide[file.name] if case.width == WIDE else found.shared
+    shape = Shape(found.grid, found.block, shared, cooperative=file.launch.cooperative)
 
     def call(v: Values) -> None:
         run.launch(shape, tuple(v[p.name] for p in problem.parameters))
@@ -189,7 +190,9 @@ def all_rungs(name: str, settings: list[str]) -> list[KernelFile]:
 
 
 def runs(file: KernelFile, op: Op, problem: Problem, case: Case) -> bool:
-    """Whether the rung takes the case's floats, and ends within the time there is."""
+    """Whether the rung takes the case's floats and heads, and ends within the time there is."""
+    if case.width == WIDE and file.name not in op.wide:
+        return False
     own = {p.dtype for p in problem.parameters if p.shape}
     fits = not case.dtype or case.dtype in own or (case.dtype == "bfloat16" and "ifndef BFLOAT16" in file.source)
     return fits and (case.slow or file.name not in op.slow)
@@ -202,7 +205,7 @@ def candidates(
     large = work_of(problem, case)[1] >= COPY_FROM
     for file in files:
         if runs(file, op, problem, case) and file.name not in without:
-            yield Variant(file.name, "rung", Later(functools.partial(rung_call, problem, file, case, device)))
+            yield Variant(file.name, "rung", Later(functools.partial(rung_call, op, problem, file, case, device)))
     kinds: dict[str, Mapping[str, Call]] = {"op": op.shipped, "peer": op.peers}
     if large:
         kinds["peer"] = {**op.peers, **{name: torch.compile(call, dynamic=False) for name, call in op.compiled.items()}}
@@ -416,7 +419,7 @@ def work(name: str, settings: list[str], without: list[str], skip: int, cub: Pat
     for case in op.cases:
         for file in files:
             if runs(file, op, problem, case):
-                ready(problem, file, case, device)
+                ready(op, problem, file, case, device)
     sys.stdin.readline()
     Cub.path = cub
 
@@ -436,10 +439,10 @@ def work(name: str, settings: list[str], without: list[str], skip: int, cub: Pat
     return 0
 
 
-def ready(problem: Problem, file: KernelFile, case: Case, device: torch.device) -> None:
+def ready(op: Op, problem: Problem, file: KernelFile, case: Case, device: torch.device) -> None:
     """Compile a rung before the clock runs; what is wrong with it is said when it is tried."""
     try:
-        rung_call(problem, file, case, device)
+        rung_call(op, problem, file, case, device)
     except Exception as refused:
         print(one_line(refused), file=sys.stderr)
 

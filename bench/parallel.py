@@ -107,11 +107,11 @@ def nccl() -> str | None:
 def rank(out: Path) -> None:
     import torch
 
-    from gridstride.train.distributed.outcome import told
+    from gridstride.train.distributed.outcome import reported_failures
     from gridstride.train.distributed.processes import joined
 
     found: dict[str, dict[str, Any]] = {}
-    with told(), joined("cpu" if TINY else "cuda") as device:
+    with reported_failures(), joined("cpu" if TINY else "cuda") as device:
         for name, arrangement in ARRANGEMENTS.items():
             if arrangement.world != torch.distributed.get_world_size():
                 continue

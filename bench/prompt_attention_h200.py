@@ -85,8 +85,10 @@ class Given:
     def pieces(self, most: int) -> Tensor:
         """As PagedKeys gives them, the longest first."""
         made = cut(self.case.starts, self.case.lengths, most)
-        longest = np.argsort(-made.seen, kind="stable")
-        return torch.from_numpy(np.stack((made.first, made.count, made.owner, made.seen), axis=1)[longest]).cuda()
+        longest = np.argsort(-made.visible_keys, kind="stable")
+        return torch.from_numpy(
+            np.stack((made.first, made.count, made.owner, made.visible_keys), axis=1)[longest]
+        ).cuda()
 
     def ours(self) -> Call:
         pieces = self.pieces(piece_queries(GROUP))
@@ -115,7 +117,7 @@ class Given:
         """The runner's other way: keys of all sequences one behind the other, and FlashAttention-2 over pieces."""
         made = cut(self.case.starts, self.case.lengths, PIECE)
         begins = (np.cumsum(self.case.lengths) - self.case.lengths)[made.owner]
-        numbers = np.append(made.first, self.case.starts[-1]), np.append(begins, 0), made.seen
+        numbers = np.append(made.first, self.case.starts[-1]), np.append(begins, 0), made.visible_keys
         pieces = Pieces(*(torch.from_numpy(n.astype(np.int32)).cuda() for n in numbers))
         slots = torch.from_numpy(slots_of(self.blocks, self.case.lengths, BLOCK)).cuda()
         head = torch.arange(KV_HEADS, device="cuda")

@@ -28,6 +28,7 @@ from gridstride.serve.engine.batch import Batch, Runner, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.build import BLOCK_SIZE
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -68,7 +69,7 @@ def requests(count: int) -> list[Submit]:
 
 def run(decoder: Decoder, policy: str, work: list[Submit]) -> Run:
     runner = TorchRunner(decoder, blocks=RUNNING * MODEL.context // BLOCK_SIZE, block_size=BLOCK_SIZE)
-    engine = Engine(runner, policy=policy, max_running=RUNNING, max_batch_tokens=512)
+    engine = Engine(runner, Batching(policy=policy, max_running=RUNNING, max_batch_tokens=512))
     start, used = time.perf_counter(), time.process_time()
     for submit in work:
         engine.submit(submit)
@@ -111,7 +112,7 @@ class Nothing:
 def waste(block_size: int) -> tuple[float, float]:
     """Mean and largest share of used places that hold no token, over the steps at full load."""
     runner: Runner = Nothing(block_size=block_size)
-    engine = Engine(runner, max_running=RUNNING, max_batch_tokens=512)
+    engine = Engine(runner, Batching(max_running=RUNNING, max_batch_tokens=512))
     for submit in requests(1000):
         engine.submit(submit)
     shares = []
@@ -125,7 +126,7 @@ def waste(block_size: int) -> tuple[float, float]:
 
 def host_us(sequences: int, steps: int) -> float:
     """Median processor time of a step with that many decoding sequences, in microseconds per token of each."""
-    engine = Engine(Nothing(block_size=16, steps=steps), max_running=sequences, max_batch_tokens=8192)
+    engine = Engine(Nothing(block_size=16, steps=steps), Batching(max_running=sequences, max_batch_tokens=8192))
     for i in range(sequences):
         prompt = tuple(range(i, i + 300))
         engine.submit(Submit(id=str(i), prompt=prompt, sampling=Sampling(max_tokens=1500), arrived=0.0))

@@ -33,8 +33,9 @@ from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.cuda.batch_parts import BatchPart
-from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, Inputs
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, GraphSizes, Inputs
 from gridstride.serve.runner.cuda.graph_inputs import GraphInputs
 from gridstride.serve.runner.cuda.graphs import Step
 
@@ -76,8 +77,8 @@ class Watched(CudaRunner):
         with clocked(self.host, "runner: queue"):
             return super()._queue(part, inputs, step if part.decoding else lambda: self._spanned("prompts", step))
 
-    def _go(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
-        self._spanned("decoding", lambda: super(Watched, self)._go(static, step, steps, greedy=greedy))
+    def _queue_steps(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
+        self._spanned("decoding", lambda: super(Watched, self)._queue_steps(static, step, steps, greedy=greedy))
 
     def _spanned(self, name: str, work: Step) -> None:
         if self._device.type != "cuda":
@@ -120,7 +121,7 @@ def requests(count: int, *, seed: int, vocabulary: int = int(SHAPE["vocabulary"]
 
 def run(runner: Watched, policy: Any, asked: list[Submit]) -> dict[str, Any]:
     """Seconds until all have ended, tokens per second, times to the first token, and where the seconds went."""
-    engine = Engine(runner, policy=policy, max_batch_tokens=BUDGET, max_running=RUNNING, prefix_reuse=False)
+    engine = Engine(runner, Batching(policy=policy, max_batch_tokens=BUDGET, max_running=RUNNING, prefix_reuse=False))
     runner.watch()
     scheduler, host = engine._scheduler, runner.host
     scheduler.plan = noting(host, "plan", scheduler.plan)  # type: ignore[method-assign]
@@ -165,7 +166,7 @@ def settle(runner: CudaRunner) -> None:
 
 def regret(runner: CudaRunner, decoder: Decoder, asked: list[Submit]) -> float:
     """How far the worst first token lies below the likeliest one of PyTorch's own attention over the same weights."""
-    engine = Engine(runner, max_batch_tokens=BUDGET, max_running=RUNNING, prefix_reuse=False)
+    engine = Engine(runner, Batching(max_batch_tokens=BUDGET, max_running=RUNNING, prefix_reuse=False))
     for each in asked:
         engine.submit(each)
     drawn: dict[str, int] = {}
@@ -190,7 +191,9 @@ def made(device: str, shape: dict[str, Any], prompts: dict[str, Any]) -> tuple[D
     for p in decoder.parameters():
         if p.dim() == 2:
             torch.nn.init.normal_(p, std=0.02)
-    runner = Watched(decoder, blocks=RUNNING * 2 * HIGH // BLOCK + 64, block_size=BLOCK, steps=8, **prompts)
+    runner = Watched(
+        decoder, blocks=RUNNING * 2 * HIGH // BLOCK + 64, block_size=BLOCK, sizes=GraphSizes(steps=8, **prompts)
+    )
     runner.watch()
     runner.warm(RUNNING)
     settle(runner)

@@ -33,6 +33,7 @@ import numpy as np
 
 from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.process.protocol import Build, Ready
 
 VOCABULARY, CONTEXT, BLOCKS, BLOCK, RUNNING, STEPS = 2000, 4096, 20_000, 16, 256, 8
@@ -62,7 +63,7 @@ class Nothing:
 
 def engine(*, seconds: float) -> tuple[Engine, Ready]:
     """Made in the engine's process."""
-    made = Engine(Nothing(seconds), max_running=RUNNING, max_batch_tokens=2048)
+    made = Engine(Nothing(seconds), Batching(max_running=RUNNING, max_batch_tokens=2048))
     return made, Ready(context=CONTEXT, blocks=BLOCKS, block_size=BLOCK, vocabulary=VOCABULARY, max_running=RUNNING,
                        device="none")  # fmt: skip
 

@@ -34,6 +34,7 @@ from gridstride.models.decoder import Decoder
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.load import load_run
 from gridstride.serve.load.compare import serving
 from gridstride.serve.load.lengths import lengths
@@ -145,7 +146,7 @@ def prompt_passes(shape: dict[str, Any], device: str, prompt: int) -> dict[str, 
     for count in (1, 8):
         times = []
         for _ in range(4):
-            engine = Engine(runner, max_batch_tokens=BUDGET, max_running=8, prefix_reuse=False)
+            engine = Engine(runner, Batching(max_batch_tokens=BUDGET, max_running=8, prefix_reuse=False))
             for i in range(count):
                 engine.submit(Submit(
                     id=str(i), prompt=tuple(map(int, draw.integers(0, shape["vocabulary"], prompt))),

@@ -22,6 +22,7 @@ BUILD = "import sys; from hatchling import build; build.build_wheel(sys.argv[1])
 MODULES = {
     "scikit-learn": "sklearn", "numba-cuda": "numba", "nvidia-cuda-nvcc": "ptxas", "nvidia-nvvm": "cicc",
     "nvidia-cuda-profiler-api": "cuda_profiler_api", "markdown-it-py": "markdown_it",
+    "cmeel-libomp": "libomp",
 }  # fmt: skip
 """What a distribution is known by in code, where that is not its own name."""
 NOT_TESTED = {"test"}

@@ -12,7 +12,7 @@ LARGER = {
     "judge/hostile": "each file is a submission",
     "kernels": "named for the ops that users call, whatever kernels these are made of",
 }
-LEAST_SHARE = 0.48
+LEAST_SHARE = 0.501
 """Of the modules, those of kernels apart: so many have a test of their own name. It only grows."""
 
 

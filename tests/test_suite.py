@@ -58,6 +58,19 @@ def test_asked_for_they_run(suite: Path) -> None:
     assert "2 passed" in run(suite, "--slow")
 
 
+def test_slow_ones_come_last(suite: Path) -> None:
+    said = run(suite, "--slow", "-v")
+    assert said.index("::test_quick PASSED") < said.index("::test_slow PASSED")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_where_their_minutes_have_passed_slow_ones_are_left_and_counted(suite: Path, workers: tuple[str, ...]) -> None:
+    said = run(suite, "--slow", "--slow-minutes", "0.001", *workers)
+    assert "1 passed, 1 skipped" in said
+    assert "1 slow tests were not reached: their minutes (--slow-minutes) had passed" in said
+    assert "2 passed" in run(suite, "--slow", "--slow-minutes", "9", *workers)
+
+
 def test_of_many_the_first_of_each_kind_are_no_slow_ones(suite: Path) -> None:
     (suite / "test_two.py").write_text(MANY)
     assert "2 passed, 4 skipped" in run(suite)

@@ -19,6 +19,7 @@ from gridstride.serve.engine.batch import Runner
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner import build
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -38,7 +39,7 @@ def made(folder: str, kind: str, how: str) -> Runner:
 
 
 def answer(runner: Runner, prompts: list[list[int]], tokens: int) -> list[list[int]]:
-    engine = Engine(runner, max_running=MOST, prefix_reuse=False)
+    engine = Engine(runner, Batching(max_running=MOST, prefix_reuse=False))
     texts: list[list[int]] = [[] for _ in prompts]
     for number, prompt in enumerate(prompts):
         sampling = Sampling(max_tokens=tokens, temperature=0.0, ignore_eos=True)

@@ -49,11 +49,14 @@ def decoding(seconds: float) -> float:
     from gridstride.serve.engine.engine import Engine
     from gridstride.serve.engine.messages import Submit
     from gridstride.serve.engine.sampling import Sampling
+    from gridstride.serve.engine.scheduler import Batching
     from gridstride.serve.runner.torch.threads import Threads
     from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
     threads = None if fixed() else Threads(counts(torch.get_num_threads()))
-    engine = Engine(TorchRunner(Decoder(MODEL).eval(), blocks=2048, block_size=8, threads=threads), max_running=8)
+    engine = Engine(
+        TorchRunner(Decoder(MODEL).eval(), blocks=2048, block_size=8, threads=threads), Batching(max_running=8)
+    )
     made = 0
 
     def step() -> int:

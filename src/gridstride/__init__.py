@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from gridstride.device.creation import random as random
     from gridstride.device.creation import to_device as to_device
     from gridstride.device.creation import zeros as zeros
-    from gridstride.device.events import Event as Event
-    from gridstride.device.events import event as event
     from gridstride.device.graphs import Graph as Graph
     from gridstride.device.graphs import capture as capture
     from gridstride.device.host_memory import managed as managed
     from gridstride.device.host_memory import pinned as pinned
     from gridstride.device.launch.kernel import Kernel as Kernel
-    from gridstride.device.modules.link import link as link
     from gridstride.device.modules.module import Module as Module
     from gridstride.device.modules.module import cuda as cuda
+    from gridstride.device.modules.module import link as link
     from gridstride.device.modules.module import ptx as ptx
     from gridstride.device.modules.numba import numba as numba
     from gridstride.device.modules.triton import triton as triton
     from gridstride.device.physical.physical_gpu import PhysicalGPU as PhysicalGPU
+    from gridstride.device.streams import Event as Event
     from gridstride.device.streams import Stream as Stream
+    from gridstride.device.streams import event as event
     from gridstride.device.streams import stream as stream
     from gridstride.device.tensor_map import TensorMap as TensorMap
     from gridstride.device.tensor_map import tensor_map as tensor_map
@@ -71,7 +71,7 @@ _HOMES = {
     "DeviceArray": "device.arrays",
     "DeviceError": "protocol",
     "DeviceLost": "protocol",
-    "Event": "device.events",
+    "Event": "device.streams",
     "Graph": "device.graphs",
     "Kernel": "device.launch.kernel",
     "KernelFault": "virtual.findings.finding",
@@ -95,10 +95,10 @@ _HOMES = {
     "capture": "device.graphs",
     "cuda": "device.modules.module",
     "empty": "device.creation",
-    "event": "device.events",
+    "event": "device.streams",
     "from_dlpack": "device.adopted",
     "full": "device.creation",
-    "link": "device.modules.link",
+    "link": "device.modules.module",
     "managed": "device.host_memory",
     "numba": "device.modules.numba",
     "pinned": "device.host_memory",

@@ -1,15 +1,16 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too) and dropout have
-gradients of ours; layer norm,
-attention (unless ours is asked for) and convolution have PyTorch's; the ops of serving have none.
+gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too), attention of packed
+sequences and dropout have gradients of ours; layer norm, attention (unless ours is asked for) and convolution have
+PyTorch's; the ops of serving have none.
 """
 
 from __future__ import annotations
 
 from gridstride.kernels.adamw.op import AdamW, adamw_
 from gridstride.kernels.attention.op import attention, attention_kernel
+from gridstride.kernels.attention.varlen import varlen_attention, varlen_attention_kernel
 from gridstride.kernels.convolution_half.op import conv2d, conv2d_kernel
 from gridstride.kernels.cross_entropy.linear import linear_cross_entropy
 from gridstride.kernels.cross_entropy.op import cross_entropy
@@ -65,4 +66,6 @@ __all__ = [
     "sort_keys",
     "swiglu",
     "unpatch",
+    "varlen_attention",
+    "varlen_attention_kernel",
 ]

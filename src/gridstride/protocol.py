@@ -93,7 +93,8 @@ class Shape:
     """The shape of a launch: dimensions (x, y, z), dynamic shared bytes, and how its blocks belong together.
 
     `dependent`: the kernel may begin before those in front of it in the stream have ended, and waits for them itself
-    (griddepcontrol.wait). The virtual GPU ends one launch before it begins the next.
+    (griddepcontrol.wait). The virtual GPU ends one launch before it begins the next. `multiprocessors`: the numbers of
+    those that it may run on (a green context's); None for all.
     """
 
     grid: Dim3
@@ -102,6 +103,7 @@ class Shape:
     cooperative: bool = False
     cluster: Dim3 | None = None
     dependent: bool = False
+    multiprocessors: tuple[int, ...] | None = None
 
     @property
     def blocks(self) -> int:

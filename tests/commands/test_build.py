@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 
-from gridstride.cli import main
 from gridstride.commands import build as command
 from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.run import Built
@@ -44,11 +45,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compiled:
     return compiled
 
 
-def status(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["build", *words])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+status = partial(command_line.status, "build")
 
 
 def test_a_program_is_a_script_with_what_it_loads_beside_it(compiled: Compiled) -> None:

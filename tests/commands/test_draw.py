@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import outcome
 
-from gridstride.cli import main
 from gridstride.gallery.table import SCENES
 
 SMALL = ("mandelbrot", "--size", "24x16", "--steps", "20")
@@ -23,14 +24,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("GRIDSTRIDE_DEVICE", "virtual")
     monkeypatch.chdir(tmp_path)
 
-    def command(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["draw", *words])
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return int(left.value.code or 0), captured.out, captured.err
-
-    return command
+    return partial(outcome, capsys, "draw")
 
 
 def size_of(path: Path) -> tuple[int, int]:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from gridstride.cli import main
+from command_line import Outcome, outcome
 
 RIGHT = """// block: 256
 // grid: ceil(n/256)
@@ -25,12 +24,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     """Explain for vector_add on the virtual GPU: exit code, stdout, stderr."""
     monkeypatch.setenv("GRIDSTRIDE_DEVICE", "virtual")
 
-    def command(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            main(["explain", *words, "--problem", "vector_add"])
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return int(left.value.code or 0), captured.out, captured.err
+    def command(*words: str) -> Outcome:
+        return outcome(capsys, "explain", *words, "--problem", "vector_add")
 
     return command
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import command_line
 import pytest
 
 from gridstride.cli import main
@@ -27,10 +29,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("wrong.cu").write_text(OWN.replace("i < n", "i <= n"))
 
 
-def status(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["export", *words])
-    return int(ended.value.code or 0)
+status = partial(command_line.status, "export")
 
 
 def test_the_last_rung_is_written_with_what_to_do_next(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import command_line
 import numpy as np
 import pytest
 
@@ -13,7 +15,6 @@ pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'grid
 pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'gridstride[onnx]'")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'gridstride[onnx]'")
 
-from gridstride.cli import main
 
 SOURCE = """
 import torch
@@ -45,10 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["onnx", *words])
-    return int(ended.value.code or 0)
+call = partial(command_line.status, "onnx")
 
 
 def object_of(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 
-from gridstride.cli import main
 from gridstride.commands import run as command
 from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.run import Ended, Settings
@@ -43,11 +44,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recorded:
     return recorded
 
 
-def status(*words: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["run", *words])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+status = partial(command_line.status, "run")
 
 
 def test_words_behind_the_dashes_are_the_programs(recorded: Recorded) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gridstride as gs
 from gridstride.compiler import CompileError, compile_cuda, headers
 
 PLAIN = [
@@ -59,6 +61,24 @@ def test_header_alone_compiles_without_a_warning(header: str) -> None:
 def test_what_the_header_gives_can_be_used(header: str, statement: str, in_ptx: str) -> None:
     source = f"#include <{header}>\n__global__ void k(float* x) {{ {statement} }}"
     assert in_ptx in compile_cuda(source).ptx
+
+
+LIMITS = "FLT_MAX FLT_MIN FLT_TRUE_MIN FLT_EPSILON FLT_DIG FLT_MANT_DIG DBL_MAX DBL_MIN DBL_TRUE_MIN DBL_EPSILON"
+
+
+@pytest.mark.parametrize("hidden", ["", "#define _CUDA_STD_CFLOAT\n"], ids=["newest libcu++", "one that gives nothing"])
+def test_limits_of_floats_are_there_whatever_libcu_gives(hidden: str) -> None:
+    """That of CUDA 13.0 leaves them to the host's compiler."""
+    types = {"FLT": np.float32, "DBL": np.float64}
+    expected = {"MAX": "max", "MIN": "tiny", "TRUE_MIN": "smallest_subnormal", "EPSILON": "eps", "DIG": "precision"}
+    stores = "\n".join(f"x[{number}] = {name};" for number, name in enumerate(LIMITS.split()))
+    out = gs.to_device(np.zeros(len(LIMITS.split())))
+    gs.cuda(f"{hidden}#include <cfloat>\n__global__ void k(double* x) {{ {stores} }}")["k"][1, 1](out)
+    for name, value in zip(LIMITS.split(), out.numpy(), strict=True):
+        prefix, _, rest = name.partition("_")
+        info = np.finfo(types[prefix])
+        want = info.nmant + 1 if rest == "MANT_DIG" else getattr(info, expected[rest])
+        assert value == float(want), name
 
 
 def test_assert_is_nothing_under_ndebug() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before slow ones are set behind the others
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Day by day, in the places that the days' tests had among the others."""
     places = [n for n, item in enumerate(items) if item.path.name == "test_days.py"]

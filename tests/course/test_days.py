@@ -12,8 +12,9 @@ import pytest
 
 from gridstride.compiler import compile_cuda
 from gridstride.course.content import course_folder, day, day_numbers, glossary
-from gridstride.course.figures.figures import LAB, WorkedKernels, observe_lab
+from gridstride.course.figures.figures import LAB, observe_lab
 from gridstride.course.figures.pictures import draw
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.files.lab_file import EXPECT
 from gridstride.course.files.markdown import blocks, links, marks
 from gridstride.course.labs import table_lab
@@ -45,8 +46,8 @@ WORKED_PROGRAMS = [
     if "int main(" in path.read_text()
 ]  # fmt: skip
 WRONG_TABLES = [(each, path) for each in WRITING for path in each.wrong]
-LONG = ("day040",)
-"""Days whose figures come from programs that run for a minute."""
+LONG = ("day029", "day040")
+"""Days whose programs run for half a minute, or their figures' for a minute."""
 FIGURES = [(each, name) for each in DAYS for name in each.figures]
 SAMPLE = 3
 """Of each kind of lab one of so many days is run whenever tests are, the others with the slow ones."""

@@ -298,7 +298,7 @@ def test_a_comment_over_two_lines_is_closed_and_opened_at_the_line_break() -> No
 def test_pictures_are_drawn_from_the_source_that_passed(progress: LearnerProgress) -> None:
     passed(progress)
     pictures = access_pictures(shown(progress))
-    assert [each.told.partition(" memory")[0] for each in pictures] == ["reads shared", "writes global"]
+    assert [each.summary.partition(" memory")[0] for each in pictures] == ["reads shared", "writes global"]
     held = record([day(5)], progress, TODAY)
     page = render(held, name="", today=TODAY, draw=lambda _: pictures)["day005.html"]
     outline = Outline(page)

@@ -30,7 +30,7 @@ def test_a_wheel_passes_its_own_tests(problem: str, tmp_path: Path, monkeypatch:
     folder = find(problem)
     made = package(folder, folder.rungs()[-1])
     write(made, tmp_path / "made")
-    built = wheel.build(made, tmp_path / "made", wheel.torch_folder(), wheel.found())
+    built = wheel.build(made, tmp_path / "made", wheel.torch_folder(), wheel.installed_compilers())
     with zipfile.ZipFile(built) as file:
         file.extractall(tmp_path / "site")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "made" / "tests")]

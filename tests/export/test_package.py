@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gridstride.export.export_errors import ExportError
+from gridstride.export.operator_signature import NUMERIC
 from gridstride.export.package import Package, package, texts, write
 from gridstride.judge.find import find, problem_names
 from gridstride.judge.header import parse_kernel
@@ -121,6 +122,11 @@ def test_a_package_has_a_name_that_python_can_import(name: str) -> None:
         return
     with pytest.raises(ExportError, match="is no name for a package"):
         package(folder, folder.rungs()[0], name)
+
+
+def test_pytorch_has_every_type_that_problems_have() -> None:
+    """What the next test needs of a new ladder, which is slow."""
+    assert {p.dtype for name in problem_names() for p in find(name).problem.parameters if p.shape} <= set(NUMERIC)
 
 
 @pytest.mark.slow

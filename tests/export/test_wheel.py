@@ -70,7 +70,7 @@ def test_a_toolkits_runtime_is_found_where_toolkits_have_it(
     (tmp_path / "bin").mkdir()
     monkeypatch.setattr(wheel.shutil, "which", lambda name: str(tmp_path / "bin" / name))
     monkeypatch.delenv("CUDA_HOME", raising=False)
-    assert wheel.found().runtime[0] == str(tmp_path / folder / "libcudart_static.a")
+    assert wheel.installed_compilers().runtime[0] == str(tmp_path / folder / "libcudart_static.a")
 
 
 def test_without_compilers_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_without_compilers_the_message_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setattr(wheel.shutil, "which", lambda _: None)
     monkeypatch.setattr(wheel, "toolchain", missing)
     with pytest.raises(ExportError, match=r"there is no nvcc with a C\+\+ compiler on PATH, and whole programs are"):
-        wheel.found()
+        wheel.installed_compilers()
 
 
 def test_without_pytorch_and_with_an_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_the_compilers_that_come_as_wheels_build_one(
     pytest.importorskip("ziglang", reason="the extra `programs` is not installed")
     monkeypatch.setattr(wheel.shutil, "which", lambda _: None)
     write(gelu, tmp_path / "made")
-    path = wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), wheel.found())
+    path = wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), wheel.installed_compilers())
     assert path.name.startswith("gelu_op-0.1.0-py3-none-linux_")
     with zipfile.ZipFile(path) as file:
         records = [line.rsplit(",", 2) for line in file.read("gelu_op-0.1.0.dist-info/RECORD").decode().splitlines()]
@@ -149,8 +149,8 @@ def test_a_compiler_that_brings_its_own_cpp_library_builds_one(
     monkeypatch.setenv("CXX", str(tmp_path / "static"))
     monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(wheel, "ARCHITECTURES", ((9, 0),))
-    compilers = wheel.found()
-    assert compilers.said == f"{nvcc} and {tmp_path / 'static'}"
+    compilers = wheel.installed_compilers()
+    assert compilers.versions == f"{nvcc} and {tmp_path / 'static'}"
     write(gelu, tmp_path / "made")
     with zipfile.ZipFile(wheel.build(gelu, tmp_path / "made", wheel.torch_folder(), compilers)) as file:
         file.extractall(tmp_path / "site")

@@ -13,7 +13,7 @@ import gridstride as gs
 from gridstride.judge.cases.case_list import all_cases, public_cases
 from gridstride.judge.execution.runnable import RefusedError, Runnable, build
 from gridstride.judge.header import parse_kernel
-from gridstride.judge.problem import Case, Problem, array, size
+from gridstride.judge.problem import Case, Problem, ProblemError, array, size
 from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.verify import Verification, verify
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
@@ -210,6 +210,32 @@ def test_two_runs_that_differ_are_found_unless_the_problem_says_why(judge: Calla
     (finding,) = judge(jitter(), **random_only).findings
     assert finding.kind == "unrepeatable"
     assert judge(jitter(), **random_only, unrepeatable="atomics add in any order").findings == ()
+
+
+@pytest.mark.parametrize(("same_bits", "kinds"), [(False, []), (True, ["unrepeatable"])])
+def test_atomics_explain_other_bits_unless_the_problem_asks_for_the_same(
+    doubling: Problem, same_bits: bool, kinds: list[str]
+) -> None:
+    """256 thirds, fifths and so on in any order: a sum that is right, in other last bits each time."""
+    source = (
+        "// grid: 1\n// block: 256\n__global__ void twice(const float* x, float* y, int n) {\n"
+        "  __shared__ float sum;\n  if (threadIdx.x == 0) sum = 0.0f;\n  __syncthreads();\n"
+        "  atomicAdd(&sum, 1.0f / (2.0f * threadIdx.x + 3.0f));\n  __syncthreads();\n"
+        "  if (threadIdx.x < n) y[threadIdx.x] = 2 * x[threadIdx.x] + sum;\n}\n"
+    )
+    total = sum(1 / (2 * t + 3) for t in range(256))
+    problem = replace(
+        doubling, same_bits=same_bits, exact=False, terms="256", without=dict.fromkeys(("denormal", "nonfinite"), "…"),
+        reference=lambda v: {"y": 2 * v["x"] + total}, magnitude=lambda v: {"y": 2 * abs(v["x"]) + total},
+    )  # fmt: skip
+    runnable = build(problem, parse_kernel(source, filename="twice.cu"), gs.VirtualGPU("h200"))
+    result = verify(problem, runnable, prepare(problem, public_cases(problem)))
+    assert [finding.kind for finding in result.findings] == kinds
+
+
+def test_a_problem_cannot_ask_for_the_same_bits_and_for_any(doubling: Problem) -> None:
+    with pytest.raises(ProblemError, match="same_bits=True says that no two runs differ"):
+        replace(doubling, same_bits=True, unrepeatable="atomics")
 
 
 def test_every_run_must_be_right_even_where_runs_may_differ(judge: Callable[..., Verification]) -> None:

@@ -1,4 +1,4 @@
-"""Attention as a PyTorch op, and its rungs for heads of 64 elements, which their problem does not have."""
+"""Attention as a PyTorch op, and its rungs for heads of other widths, which their problem does not have."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gridstride.device.choice import use
 from gridstride.device.modules.module import cuda
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
+from gridstride.kernels.attention.launch import RUNG, shared_bytes
 from gridstride.virtual.gpu import VirtualGPU
 
 PASTS = [None, 0, 3, 7, -2, -9, 100]
@@ -112,19 +113,26 @@ def test_which_kernel_runs_and_why_is_told() -> None:
     assert kernel == "PyTorch: a gradient is wanted, and tensors are on cpu"
 
 
-# -- rungs for heads of 64 elements ------------------------------------------------------------------------------------
+# -- rungs for other heads ---------------------------------------------------------------------------------------------
+def test_the_ops_shared_memory_is_the_rungs() -> None:
+    file = read_kernel(find("attention").path / "rungs" / f"{RUNG}.cu")
+    assert file.launch is not None
+    assert shared_bytes(128) == file.launch.shape({"H": 1, "G": 1, "Q": 1, "SMS": 1}).shared
+    assert shared_bytes(256) + (1 << 10) <= 227 << 10  # with the barriers' line
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("rung", [file.name for file in find("attention").rungs()])
-def test_every_rung_is_right_and_safe_for_heads_of_64(rung: str) -> None:
-    q, k, v = drawn(batch=1, heads=2, kv_heads=1, queries=70, keys=150, width=64, dtype=torch.float16)
+@pytest.mark.parametrize(("rung", "width"), [*((file.name, 64) for file in find("attention").rungs()), (RUNG, 256)])
+def test_every_rung_is_right_and_safe_for_other_heads(rung: str, width: int) -> None:
+    q, k, v = drawn(batch=1, heads=2, kv_heads=1, queries=70, keys=150, width=width, dtype=torch.float16)
     file = read_kernel(find("attention").path / "rungs" / f"{rung}.cu")
     assert file.launch is not None
     shape = file.launch.shape({"H": 1, "G": 2, "Q": 70, "K": 150, "SMS": 2})
     out = np.full(q.shape, np.nan, np.float16)
     with use(VirtualGPU("h200", sanitize=True, time_limit=60)):
-        module = cuda(file.source, ["-DHEAD_WIDTH=64"], filename=file.filename)
-        launch = module[file.entry].observe(shape.grid, shape.block, shape.shared)
+        module = cuda(file.source, [f"-DHEAD_WIDTH={width}"], filename=file.filename)
+        launch = module[file.entry].observe(shape.grid, shape.block, max(shape.shared, shared_bytes(width)))
         run = launch(q.numpy(), k.numpy(), v.numpy(), out, 1, 2, 70, 150, 90, -0.125)
     assert run.findings == ()
     np.testing.assert_allclose(out.astype(float), by_hand(q, k, v, 90, -0.125).numpy(), atol=2e-3)
@@ -133,7 +141,7 @@ def test_every_rung_is_right_and_safe_for_heads_of_64(rung: str) -> None:
 # -- on a GPU ----------------------------------------------------------------------------------------------------------
 @pytest.mark.gpu
 @every_past
-@pytest.mark.parametrize("width", [64, 128, 80])
+@pytest.mark.parametrize("width", [64, 128, 256, 80])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_against_float64_on_a_gpu(past: int | None, width: int, dtype: torch.dtype) -> None:
     given = drawn(queries=133, keys=150, width=width, dtype=dtype, device="cuda")

@@ -12,6 +12,7 @@ from gridstride.gallery.rung import Rung
 from gridstride.gallery.scenes.ising import chances
 from gridstride.judge.find import find
 
+PROBLEM = find("ising").problem
 RUNGS = [file.name for file in find("ising").rungs()]
 
 
@@ -72,3 +73,14 @@ def test_above_it_the_order_of_the_start_is_forgotten() -> None:
 
 def test_every_rung_makes_the_same_magnet() -> None:
     assert len({sampled(24, 2.3, name, settle=0, sweeps=12) for name in RUNGS}) == 1
+
+
+@pytest.mark.parametrize(("kind", "turned"), [("a chance at a word", 0), ("a chance above a word", 1)])
+def test_a_chance_next_to_the_word_of_a_cell_decides_on_that_cell_alone(kind: str, turned: int) -> None:
+    """Between a chance at a word and one above it the cell of that word turns, and no other that the chance decides."""
+    v = {"spins": np.zeros((24, 64), np.uint8), "colour": 1, "three": 0, "four": 0, "half_sweep": 3, "seed": 11}
+    v |= PROBLEM.special[kind](v, np.random.default_rng(5))
+    lower = {**v, "three": v["three"] - turned, "four": v["four"] - turned}
+    higher = {**lower, "three": lower["three"] + 1, "four": lower["four"] + 1}
+    after = [PROBLEM.reference({**each, "spins": v["spins"].astype(np.int64)})["after"] for each in (lower, higher)]
+    assert (after[0] != after[1]).sum() == 1

@@ -46,7 +46,7 @@ def test_it_compiles_for_the_oldest_gpu_supported(folder: Folder, file: KernelFi
 
 @every
 def test_its_parameters_are_the_problems(folder: Folder, file: KernelFile) -> None:
-    source = re.sub(r"\b[A-Z]+_PARAMETER ", "", file.source)  # a macro that is empty unless an op asks for one more
+    source = re.sub(r"\b[A-Z]+_PARAMETERS? ", "", file.source)  # macros that are empty unless an op asks for more
     signature = signatures(source)[file.entry or ""]
     assert [p.name for p in signature.parameters] == [p.name for p in folder.problem.parameters]
     held = ["uint8" if str(p.dtype).startswith("float8") else p.dtype for p in signature.parameters]

@@ -64,7 +64,7 @@ def test_the_last_rung_agrees_with_the_reference(bench: ModuleType, name: str) -
             found = file.launch.shape({**case.sizes, "SMS": 4})
             args = tuple(v[p.name] for p in problem.parameters)
             kernel.launch(
-                grid=found.grid, block=found.block, args=args, shared=found.shared, **file.launch.together
+                grid=found.grid, block=found.block, args=args, shared=found.shared, **file.launch.flags
             )  # fmt: skip
 
     values = bench.drawn(op, problem, case, "cpu")
@@ -98,6 +98,16 @@ def test_a_rung_is_timed_in_the_floats_that_it_is_written_for(bench: ModuleType)
     ]
     gelu, bfloat = bench.OPS["gelu"], bench.OPS["gelu"].cases[1]
     assert not any(bench.runs(f, gelu, find("gelu").problem, bfloat) for f in find("gelu").rungs())
+
+
+def test_heads_of_256_run_by_the_rungs_that_say_so_alone(bench: ModuleType) -> None:
+    for name, rung in (("attention", "07_fixed_offsets"), ("attention_backward", "06_wide_heads")):
+        op, problem = bench.OPS[name], find(name).problem
+        wide = [case for case in op.cases if case.width == bench.WIDE]
+        assert {each.name for case in wide for each in find(name).rungs() if bench.runs(each, op, problem, case)} == {
+            rung
+        }
+        assert 200 << 10 < op.wide[rung] <= 227 << 10
 
 
 def test_bytes_follow_the_floats_and_operations_the_mask(bench: ModuleType) -> None:

@@ -35,7 +35,7 @@ def test_numbers_worth_trying(most: int, tried: tuple[int, ...]) -> None:
     assert counts(most) == tried
 
 
-@pytest.mark.parametrize("call", ["train._needs_torch()", "model.mistakes_told().__enter__()"])
+@pytest.mark.parametrize("call", ["train._needs_torch()", "model.usage_errors().__enter__()"])
 def test_commands_say_it_before_they_import_pytorch(tmp_path: Path, call: str) -> None:
     (tmp_path / "torch").mkdir()
     says = "import os; print(os.environ.get('OMP_WAIT_POLICY'), flush=True); os._exit(0)"

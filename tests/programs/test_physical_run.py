@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +71,8 @@ def test_without_a_toolkit_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch,
 
 
 def run_physical(**more: Any) -> int:
-    how = RunOptions(
-        device="physical", chip=None, sanitize=False, seed=None, predict=False, fails=(), late=False, gpus=1,
-        memory=None, time_limit=None, ptx=False,
-    )  # fmt: skip
     compilers, as_json = more.pop("options", {}), more.pop("as_json", False)
-    return command.run(["prog.cu"], [], replace(how, **more), options=compilers, as_json=as_json)
+    return command.run(["prog.cu"], [], RunOptions(device="physical", **more), options=compilers, as_json=as_json)
 
 
 def test_options_of_the_virtual_gpu_do_not_go_with_it() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled, TokenLogprobs
 from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.process.protocol import Ready
 
 FAILS, DIES, HANGS = 3, 4, 5
@@ -75,7 +76,9 @@ def build(
     runner = CountingRunner(
         blocks=blocks, block_size=block_size, context=context, vocabulary=vocabulary, delay=delay, ends=ends
     )
-    engine = Engine(runner, max_running=max_running, max_batch_tokens=max(64, max_running), eos=frozenset({END}))
+    engine = Engine(
+        runner, Batching(max_running=max_running, max_batch_tokens=max(64, max_running)), eos=frozenset({END})
+    )
     assert "torch" not in sys.modules
     ready = Ready(
         context=context, blocks=blocks, block_size=block_size, vocabulary=vocabulary, max_running=max_running,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled, TokenLogprobs
+from gridstride.serve.engine.batch import Batch, Draw, RunnerCode, Sampled, TokenLogprobs
 from gridstride.serve.engine.blocks import BlockPool
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit, Update
@@ -76,12 +77,15 @@ class FakeRunner:
         for m, (row, draw) in enumerate(zip(batch.sampled.tolist(), batch.draws, strict=True)):
             s = int(np.searchsorted(batch.starts, row, side="right")) - 1
             history = histories[s][: int(batch.positions[row]) + 1]  # proposed tokens may come behind it
-            assert history == [*draw.prompt, *draw.output]
-            assert draw.index == len(draw.output)
+            self._check_draw(draw, history)
             ahead = batch.steps if np.diff(batch.starts)[s] == 1 else 1
             tokens[m, :ahead] = self._go_on(batch, s, history, steps=ahead)
         logprobs = tuple(_logprobs(tokens[m], d.sampling.logprobs) for m, d in enumerate(batch.draws))
         return Sampled(tokens, logprobs)
+
+    def _check_draw(self, draw: Draw, history: list[int]) -> None:
+        assert history == [*draw.prompt, *draw.output]
+        assert draw.index == len(draw.output)
 
     def _go_on(self, batch: Batch, s: int, history: list[int], *, steps: int) -> list[int]:
         """The sequence's next tokens, each but the last written to its slot as a device would."""
@@ -126,6 +130,73 @@ class FakeRunner:
         block = batch.blocks[rows, batch.positions // self.block_size]
         assert (batch.slots == block * self.block_size + batch.positions % self.block_size).all()
         assert (batch.positions[batch.starts[1:] - 1] == batch.lengths - 1).all()
+
+
+class FakeAhead(FakeRunner):
+    """A runner that takes batches ahead: what was wrong with one that followed no failure is kept for the test."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.wrong: list[AssertionError] = []
+        self.most_under_way = 0
+        self._under_way: list[FakeQueued] = []
+        self._last = np.empty(0, np.int64)  # token of each draw of the batch before
+        self._failed = False
+
+    def queue(self, batch: Batch) -> FakeQueued:
+        assert all(draw.plain for draw in batch.draws)
+        assert not batch.reads
+        if batch.sources is not None:
+            unknown = np.flatnonzero(batch.sources >= 0)
+            assert (np.diff(batch.starts)[unknown] == 1).all()
+            tokens = batch.tokens.copy()
+            drawn = self._last[batch.sources[unknown]] if not self._failed else 0
+            tokens[batch.starts[unknown]] = np.maximum(drawn, 0)
+            batch = replace(batch, tokens=tokens, sources=None)
+        queued = FakeQueued(self, self._tried(batch))
+        self._under_way.append(queued)
+        self.most_under_way = max(self.most_under_way, len(self._under_way))
+        return queued
+
+    def execute(self, batch: Batch) -> Sampled:
+        assert batch.sources is None
+        assert self._under_way == [], "a batch that follows nobody while another is under way"
+        return super().execute(batch)
+
+    def read(self, queued: FakeQueued) -> None:
+        assert queued is self._under_way.pop(0), "batches are read in their order"
+        self._failed &= bool(self._under_way)
+
+    def _tried(self, batch: Batch) -> Sampled | Exception:
+        try:
+            sampled = super().execute(batch)
+        except Exception as error:
+            if isinstance(error, AssertionError) and not self._failed:
+                self.wrong.append(error)
+            self._failed = True
+            return error
+        alone = np.diff(batch.starts)[np.searchsorted(batch.starts, batch.sampled, side="right") - 1] == 1
+        self._last = (
+            np.where(alone, sampled.tokens[:, -1], sampled.tokens[:, 0]) if len(alone) else sampled.tokens[:, 0]
+        )
+        return sampled
+
+    def _check_draw(self, draw: Draw, history: list[int]) -> None:
+        known = [*draw.prompt, *draw.output]
+        assert history[: len(known)] == known
+        assert len(history) == len(draw.prompt) + draw.index
+
+
+@dataclass
+class FakeQueued:
+    runner: FakeAhead
+    result: Sampled | Exception
+
+    def read(self) -> Sampled:
+        self.runner.read(self)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
 
 
 class FakeDraft(FakeRunner):

@@ -18,9 +18,11 @@ from families import make
 from gridstride.models.decoder import Decoder
 from gridstride.models.families import FAMILIES
 from gridstride.models.huggingface import folder
+from gridstride.serve.engine.batch import RunnerCode
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 STEPS = 256
@@ -75,7 +77,12 @@ def serve(
     decoder: Decoder, *, blocks: int, block_size: int, apart: int = 0, native: bool = False, **options: Any
 ) -> tuple[list[list[int]], Engine]:
     """Tokens of each prompt, one arriving every `apart` steps."""
-    engine = Engine(TorchRunner(decoder, blocks=blocks, block_size=block_size, native=native), **options)
+    engine = Engine(
+        TorchRunner(
+            decoder, blocks=blocks, block_size=block_size, code=RunnerCode("llvm" if native else "pytorch", "")
+        ),
+        Batching(**options),
+    )
     said: dict[str, list[int]] = {}
     for i, prompt in enumerate(PROMPTS):
         sampling = Sampling(max_tokens=STEPS, temperature=0.0)

@@ -72,5 +72,5 @@ def too_slow() -> None:
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, lambda number, _: asked.append(number))
 end_with_parent()
-with outcome.told(failures=(TrainFailed,)):
+with outcome.reported_failures(failures=(TrainFailed,)):
     globals()[sys.argv[1]]()

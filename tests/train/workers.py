@@ -156,7 +156,7 @@ def resume_all(cases: list[tuple[Arrangement, DecoderConfig, int, Path]]) -> lis
 
 def exported(arrangement: Arrangement, config: DecoderConfig) -> dict[str, torch.Tensor] | None:
     """The weights that rank 0 can write to a folder, and a loss of theirs."""
-    whole = prepared(arrangement, config).whole()
+    whole = prepared(arrangement, config).gathered()
     return whole and {**whole.state_dict(), "loss": WithLoss(whole)(batch(0)[:, :-1], batch(0)[:, 1:]).detach()}
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import PATIENCE, device_of, folder_of, import_the_judge, problems_said, where
+from gridstride.commands.target import PATIENCE, device_of, folder_of, import_the_judge, problem_errors, where
 from gridstride.commands.terminal import (
     ProgressDisplay,
     WrongUse,
@@ -35,16 +35,16 @@ def run(file: str, *, problem: str, device: str | None, chip: str | None, as_jso
     source = kernel_source(file, sandbox=sandbox)
     with ExitStack() as stack:
         with interrupts_held():  # between a folder's making and its being known here, nobody would clear it away
-            early = _early_worker(device, chip) if sandbox else None
-            if early is not None:
-                stack.callback(early.close)
+            early_worker = _early_worker(device, chip) if sandbox else None
+            if early_worker is not None:
+                stack.callback(early_worker.close)
         import_the_judge()
         chosen = device_of(device, chip)
-        room = stack.enter_context(_started(chosen, early)) if sandbox and chosen.kind == "virtual" else sandbox
+        room = stack.enter_context(_started(chosen, early_worker)) if sandbox and chosen.kind == "virtual" else sandbox
         folder = folder_of(problem)
         from gridstride.judge.submission import check
 
-        with problems_said(), kernels_print_on_stderr(), ProgressDisplay(1) as progress:
+        with problem_errors(), kernels_print_on_stderr(), ProgressDisplay(1) as progress:
             result = check(file, folder, device=chosen, progress=progress.step, sandbox=room)
     if as_json:
         emit(result.check_json())
@@ -72,12 +72,12 @@ def _early_worker(kind: str | None, chip: str | None) -> Worker | None:
 
 
 @contextmanager
-def _started(device: Device, early: Worker | None) -> Iterator[Sandbox]:
+def _started(device: Device, early_worker: Worker | None) -> Iterator[Sandbox]:
     """A worker that gets ready while this process reads the problem and imports what judges."""
     from gridstride.judge.sandbox.subject import Sandbox
 
-    fits = early is not None and device.chip == early.given["chip"]
-    sandbox = Sandbox(device, worker=early if fits else None)
+    fits = early_worker is not None and device.chip == early_worker.options["chip"]
+    sandbox = Sandbox(device, worker=early_worker if fits else None)
     sandbox.start()
     try:
         yield sandbox

@@ -17,12 +17,12 @@ def run(*, as_json: bool) -> bool:
     """List the chips with their limits."""
     from gridstride.virtual.chips import chip, names
 
-    known = [chip(name) for name in names()]
+    all_chips = [chip(name) for name in names()]
     if as_json:
-        emit({"chips": [_entry(known_chip) for known_chip in known]})
+        emit({"chips": [_entry(known_chip) for known_chip in all_chips]})
         return True
     console = stdout()
-    for line in aligned(_HEADER, [_row(known_chip) for known_chip in known], left=(0, 1)):
+    for line in aligned(_HEADER, [_row(known_chip) for known_chip in all_chips], left=(0, 1)):
         console.print(line)
     console.print("\nUse one:  gridstride climb matmul --chip h200")
     return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problem_errors, where
 from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _climb(folder: Folder, device: Device, rungs: Sequence[str]) -> Ladder:
     from gridstride.judge.ladder import Listeners, climb
     from gridstride.judge.submission import judge_twins
 
-    with problems_said():
+    with problem_errors():
         # The bar's length is known only once the ladder is, so the ladder reports to whatever bar there is by then.
         steps: list[ProgressDisplay] = []
         ladder = climb(
@@ -99,12 +99,14 @@ def _twins_that_run(folder: Folder) -> tuple[KernelFile, ...]:
     if not twin_files:
         return ()
     missing = why_not()
-    there = tuple(twin for twin in twin_files if not missing and importlib.util.find_spec(language(twin)) is not None)
+    available = tuple(
+        twin for twin in twin_files if not missing and importlib.util.find_spec(language(twin)) is not None
+    )
     for twin in twin_files:
-        if twin not in there:
+        if twin not in available:
             reason = missing or f"{language(twin)} is not installed"
             print_stderr(f"{twin.name} is left out: {reason}")
-    return there
+    return available
 
 
 def _write_report(ladder: Ladder, target: Path, command: str) -> None:

@@ -38,8 +38,8 @@ def run(scene: str | None, options: DrawOptions, *, device: str | None, chip: st
     target = _target(options.out if options.out is not None else f"{scene}{_STILL}")
     animated = target.suffix.lower() == _ANIMATED
     if options.frames is not None and not animated:
-        said = f"--frames {options.frames} is for animations"
-        raise WrongUse(f"{said}, and {target} is none: name an .apng file with --out")
+        reason = f"--frames {options.frames} is for animations"
+        raise WrongUse(f"{reason}, and {target} is none: name an .apng file with --out")
     within("--frames", options.frames, 2, MOST_FRAMES)
     gpu = device_of(device, chip)
     steps, frames = options.steps or chosen.steps, options.frames or FRAMES
@@ -116,12 +116,12 @@ class _Tenths:
 
     def __init__(self, progress: ProgressDisplay, steps: int, step: str) -> None:
         self._progress, self._steps, self._step = progress, steps, step
-        self._said = 0
+        self._tenths_reported = 0
 
     def __call__(self, done: int) -> None:
         tenth = done * _TENTHS // self._steps
-        if tenth > self._said:
-            self._said = tenth
+        if tenth > self._tenths_reported:
+            self._tenths_reported = tenth
             self._progress.step(f"{done:,} of {self._steps:,} steps")
 
 

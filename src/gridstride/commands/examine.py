@@ -95,12 +95,14 @@ def _clang() -> Check:
     from gridstride.compiler.clang.clang_program import OLDEST, find_clang
 
     try:
-        found = find_clang()
-        return Check("compiler", "clang", f"{found.major}, {found.path}")
+        clang = find_clang()
+        return Check("compiler", "clang", f"{clang.major}, {clang.path}")
     except NoCompiler as error:
-        asked = os.environ.get("GRIDSTRIDE_COMPILER") == "clang"
+        requested = os.environ.get("GRIDSTRIDE_COMPILER") == "clang"
         way_out = f'only for compiler="clang": clang {OLDEST} or later, with NVPTX'
-        return Check("compiler", "clang", str(error) if asked else "none found", False if asked else None, way_out)
+        return Check(
+            "compiler", "clang", str(error) if requested else "none found", False if requested else None, way_out
+        )
 
 
 def _programs() -> Check:
@@ -129,9 +131,11 @@ def _host() -> Iterator[Check]:
 
     name, vectors = _processor()
     machine = platform.machine()
-    known = machine.lower() in ("x86_64", "amd64", "aarch64", "arm64")
-    mend = "" if known else "the virtual GPU runs on x86-64 and AArch64"
-    yield Check("host", "processor", f"{name} ({machine}; {', '.join(vectors) or 'no vector unit known'})", known, mend)
+    supported = machine.lower() in ("x86_64", "amd64", "aarch64", "arm64")
+    mend = "" if supported else "the virtual GPU runs on x86-64 and AArch64"
+    yield Check(
+        "host", "processor", f"{name} ({machine}; {', '.join(vectors) or 'no vector unit known'})", supported, mend
+    )
     yield Check("host", "cores", f"{cores()} for this process")
     yield Check("host", "memory", f"{host_memory() / 2**30:.1f} GiB")
 

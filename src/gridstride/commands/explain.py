@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.check import kernel_source
 from gridstride.commands.climb import writable
-from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problem_errors, where
 from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ def run(
     """Judge and explain the file (or the rung of that name), and say whether it passed."""
     import_the_judge()
     folder = folder_of(problem)
-    with problems_said():
+    with problem_errors():
         kernel = _kernel(file, folder, sandbox)
     target = writable(report) if report is not None else None
     chosen = device_of(device, chip)
     from gridstride.judge.explain import explain
     from gridstride.judge.submission import require
 
-    with problems_said():
+    with problem_errors():
         require(kernel, chosen.properties)
-    with problems_said(), kernels_print_on_stderr():
+    with problem_errors(), kernels_print_on_stderr():
         with ProgressDisplay(1 + len(folder.rungs()) + (chosen.kind == "physical")) as progress:
             explanation = explain(kernel, folder, device=chosen, sandbox=sandbox, progress=progress.step)
         if target is not None:

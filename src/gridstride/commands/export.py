@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridstride.commands.target import folder_of, import_the_judge, problems_said
+from gridstride.commands.target import folder_of, import_the_judge, problem_errors
 from gridstride.commands.terminal import WrongUse, emit, kernels_print_on_stderr, print_stderr, stdout
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
     """Write the folder, and build its wheel where one is asked for."""
     import_the_judge()
     from gridstride.export.package import package, write
-    from gridstride.export.wheel import build, found, torch_folder
+    from gridstride.export.wheel import build, installed_compilers, torch_folder
 
     ladder = folder_of(problem)
-    with problems_said(), kernels_print_on_stderr():
+    with problem_errors(), kernels_print_on_stderr():
         chosen = _kernel(kernel, ladder)
         if kernel is not None and Path(kernel).is_file() and not _passes(kernel, ladder):
             return False
-    with _said(), kernels_print_on_stderr():
-        tools = (torch_folder(), found()) if wheel else None  # before anything is written
+    with _export_errors(), kernels_print_on_stderr():
+        tools = (torch_folder(), installed_compilers()) if wheel else None  # before anything is written
         exported = package(ladder, chosen, name)
         target = Path(folder or ".") / exported.name
         files = write(exported, target)
@@ -75,7 +75,7 @@ def _passes(file: str, folder: Folder) -> bool:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _export_errors() -> Iterator[None]:
     from gridstride.export.export_errors import ExportError
 
     try:

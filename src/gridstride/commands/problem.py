@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.target import device_of, folder_of, import_the_judge, problems_said, where
+from gridstride.commands.target import device_of, folder_of, import_the_judge, problem_errors, where
 from gridstride.commands.terminal import ProgressDisplay, WrongUse, emit, kernels_print_on_stderr, stdout
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show(problem: str, *, starter: bool, as_json: bool) -> bool:
         return True
     from gridstride.judge.starter import starter as file_for
 
-    with problems_said():
+    with problem_errors():
         for line in [file_for(folder.problem)] if starter else lines(folder):
             sys.stdout.write(f"{line}\n")
     return True
@@ -102,7 +102,7 @@ def prove(problem: str, *, device: str | None, chip: str | None, as_json: bool) 
     from gridstride.judge.proof.prove import prove as trials_of
 
     folder, chosen = folder_of(problem), device_of(device, chip)
-    with problems_said(), kernels_print_on_stderr(), ProgressDisplay(_steps(folder)) as progress:
+    with problem_errors(), kernels_print_on_stderr(), ProgressDisplay(_steps(folder)) as progress:
         trials = list(trials_of(folder, device=chosen, progress=progress.step))
     held = all(trial.held for trial in trials)
     if as_json:

@@ -43,9 +43,9 @@ def run(words: Sequence[str], recording: RecordingOptions, gpu: SimulatedGPU, *,
     from gridstride.profile.record import RecordError
 
     page = writable(report) if report is not None else None
-    kept = writable(trace, option="--trace") if trace is not None else None
+    trace_file = writable(trace, option="--trace") if trace is not None else None
     try:
-        profile = _profiled(words, kept, recording)
+        profile = _profiled(words, trace_file, recording)
     except RecordError as error:
         _progress(f"error: {error}")
         if as_json:
@@ -59,14 +59,14 @@ def run(words: Sequence[str], recording: RecordingOptions, gpu: SimulatedGPU, *,
     return not profile.ran.failed
 
 
-def _profiled(words: Sequence[str], kept: Path | None, recording: RecordingOptions) -> ProgramProfile:
+def _profiled(words: Sequence[str], trace_file: Path | None, recording: RecordingOptions) -> ProgramProfile:
     target, args = words[0], words[1:]
     if recording.module or not target.lower().endswith(_TRACE_ENDS):
-        return _record(_request(target, args, recording.after, recording.seconds, recording.module), kept)
+        return _record(_request(target, args, recording.after, recording.seconds, recording.module), trace_file)
     if args:
         raise WrongUse(f"{target} is a trace and takes no arguments ({shlex.join(args)}); options go before it")
-    if kept is not None:
-        raise WrongUse(f"--trace {kept}: {target} is a trace already")
+    if trace_file is not None:
+        raise WrongUse(f"--trace {trace_file}: {target} is a trace already")
     from gridstride.profile.summary import Ran, named
 
     return _profile(_read(Path(target)), Ran(named(target)))
@@ -107,7 +107,7 @@ def _check_script(target: str) -> None:
         raise WrongUse(f"{target} is not Python{line}: {reason}") from error
 
 
-def _record(request: ProfileRequest, kept: Path | None) -> ProgramProfile:
+def _record(request: ProfileRequest, trace_file: Path | None) -> ProgramProfile:
     """Run the program, keep its trace where that was asked for, and read it."""
     from gridstride.profile.record import record
     from gridstride.profile.summary import Ran, named
@@ -116,11 +116,11 @@ def _record(request: ProfileRequest, kept: Path | None) -> ProgramProfile:
         _progress(f"running {shlex.join([request.program, *request.args])}")
         outcome = record(request, Path(folder), tell=_progress)
         path = Path(folder) / "trace.json"
-        if kept is not None:
-            _keep(path, kept)
+        if trace_file is not None:
+            _keep(path, trace_file)
         trace = _read(path, of=request.program)
         profile = _profile(trace, Ran(named(request.program), outcome.end, outcome.said))
-        _tell(outcome, request, profile.cut)
+        _print_outcome(outcome, request, profile.cut)
         return profile
 
 
@@ -155,7 +155,7 @@ def _progress(text: str) -> None:
     print_stderr(text)
 
 
-def _tell(outcome: ProgramOutcome, request: ProfileRequest, cut: str) -> None:
+def _print_outcome(outcome: ProgramOutcome, request: ProfileRequest, cut: str) -> None:
     """How the program ended, where it was not by itself and well."""
     name = request.program
     messages = {
@@ -169,21 +169,21 @@ def _tell(outcome: ProgramOutcome, request: ProfileRequest, cut: str) -> None:
         _progress(messages[outcome.end])
 
 
-def _keep(path: Path, kept: Path) -> None:
+def _keep(path: Path, trace_file: Path) -> None:
     """The trace under the name that was asked for, whole or not at all."""
     from gridstride.judge.report.save import save_bytes
 
     try:
-        save_bytes(kept, _opened(path, kept))
+        save_bytes(trace_file, _opened(path, trace_file))
     except OSError as error:
-        raise WrongUse(f"--trace {kept} cannot be written: {error.strerror}") from error
-    _progress(f"trace: {kept} (chrome://tracing and ui.perfetto.dev open it)")
+        raise WrongUse(f"--trace {trace_file} cannot be written: {error.strerror}") from error
+    _progress(f"trace: {trace_file} (chrome://tracing and ui.perfetto.dev open it)")
 
 
-def _opened(path: Path, kept: Path) -> Iterator[bytes]:
+def _opened(path: Path, trace_file: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         pieces = iter(lambda: file.read(1 << 20), b"")
-        if kept.suffix != ".gz":
+        if trace_file.suffix != ".gz":
             yield from pieces
             return
         packer = zlib.compressobj(wbits=31)  # gzip's format

@@ -61,7 +61,7 @@ def run(
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(outcome, how.time_limit)
+    _print_exit(outcome, how.time_limit)
     if failing and outcome.activity and not outcome.activity.get("failed_calls"):
         print_stderr(f"note: --fail {' --fail '.join(how.fails)}: the program made no such call")
     if as_json:
@@ -109,7 +109,7 @@ def _run_on_hardware(
         return not_built(failed, as_json)
     except ProgramError as error:
         raise WrongUse(str(error)) from None
-    _say_how(outcome, time_limit)
+    _print_exit(outcome, time_limit)
     if as_json:
         emit(_json(outcome, predict=False))
     return outcome.status
@@ -152,8 +152,8 @@ def memory_of(text: str | None, chip: Chip) -> int | None:
     except ValueError as error:
         raise WrongUse(f"--memory {error}") from None
     if nbytes > chip.properties.total_memory:
-        has = f"{chip.properties.total_memory / 2**30:.0f} GiB"
-        raise WrongUse(f"--memory {text} is more than the {has} of this chip ({chip.key})")
+        available = f"{chip.properties.total_memory / 2**30:.0f} GiB"
+        raise WrongUse(f"--memory {text} is more than the {available} of this chip ({chip.key})")
     return nbytes
 
 
@@ -206,7 +206,7 @@ def _json(outcome: Ended, *, predict: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _say_how(outcome: Ended, time_limit: float | None) -> None:
+def _print_exit(outcome: Ended, time_limit: float | None) -> None:
     if outcome.timed_out:
         print_stderr(f"error: the program had not ended after {time_limit:g} s (--time-limit)")
     say_signal(outcome)

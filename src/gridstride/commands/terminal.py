@@ -12,9 +12,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.plain import plain, plain_json
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def interrupts_held() -> Iterator[None]:
         yield
         return
     held: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    previous_handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
     if held:
         raise KeyboardInterrupt
 
@@ -121,8 +121,8 @@ def tidy_when_terminated() -> Iterator[None]:
         return
 
     def leave(number: int, _: object) -> None:
-        for each in numbers:  # once is enough
-            signal.signal(each, signal.SIG_IGN)
+        for handled in numbers:  # once is enough
+            signal.signal(handled, signal.SIG_IGN)
         raise _Terminated(number)
 
     for number in numbers:
@@ -145,14 +145,14 @@ def interrupts_end_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    previous_handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
-class ProgressDisplay:
+class ProgressDisplay(ClosedAtEnd):
     """What is being done, on stderr: a bar on a terminal, plain lines elsewhere."""
 
     def __init__(self, total: int) -> None:
@@ -167,9 +167,8 @@ class ProgressDisplay:
             self._start_bar()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -66,7 +66,7 @@ class DiskCache:
     def put(self, key: str, data: bytes) -> None:
         """Store the bytes; where the folder cannot be written they are not stored, and nothing else happens."""
         with contextlib.suppress(OSError):
-            write_whole(self.path(key), _digest(data) + data)
+            write_atomically(self.path(key), _digest(data) + data)
             if self._puts % _EVICT_EVERY == 0:
                 self._evict()
             self._puts += 1
@@ -98,7 +98,7 @@ class DiskCache:
         return entries
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that appears all at once, since another process may be looking; OSError leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")

@@ -48,7 +48,7 @@ def code_tokens(text: Text) -> tuple[list[Token], list[tuple[int, int]]]:
 
     Where the branches of an #if open braces that are closed behind it, those of the first branch alone are kept.
     """
-    kept: list[Token] = []
+    tokens: list[Token] = []
     lines: list[tuple[int, int]] = []
     branches: list[_Branches] = []
     directive: list[Token] = []
@@ -56,16 +56,16 @@ def code_tokens(text: Text) -> tuple[list[Token], list[tuple[int, int]]]:
     for token in text.tokens():
         if token.kind == "newline":
             if directive:
-                lines += _finished(directive, kept, branches)
+                lines += _finished(directive, tokens, branches)
             directive, at_line_start = [], True
         elif directive or (at_line_start and token.text in {"#", "%:"}):
             directive.append(token)
         else:
             at_line_start = False
-            kept.append(token)
+            tokens.append(token)
     if directive:
-        lines += _finished(directive, kept, branches)
-    return [token for token in kept if token.kind != "ignored"], lines
+        lines += _finished(directive, tokens, branches)
+    return [token for token in tokens if token.kind != "ignored"], lines
 
 
 @dataclass(slots=True)
@@ -75,26 +75,26 @@ class _Branches:
     starts: list[int]
 
 
-def _finished(directive: Sequence[Token], kept: list[Token], branches: list[_Branches]) -> Iterator[tuple[int, int]]:
+def _finished(directive: Sequence[Token], tokens: list[Token], branches: list[_Branches]) -> Iterator[tuple[int, int]]:
     word = directive[1].text if len(directive) > 1 else ""
     if word in {"if", "ifdef", "ifndef"}:
-        branches.append(_Branches([len(kept)]))
+        branches.append(_Branches([len(tokens)]))
     elif word in {"else", "elif", "elifdef", "elifndef"} and branches:
-        branches[-1].starts.append(len(kept))
+        branches[-1].starts.append(len(tokens))
     elif word == "endif" and branches:
-        _balance(branches.pop().starts, kept)
+        _balance(branches.pop().starts, tokens)
     if word not in {"pragma", ""}:
         yield directive[0].start, directive[-1].end
 
 
-def _balance(starts: Sequence[int], kept: list[Token]) -> None:
+def _balance(starts: Sequence[int], tokens: list[Token]) -> None:
     """Leave out the braces of all branches but the first, where that one opens or closes more than it should."""
-    second = starts[1] if len(starts) > 1 else len(kept)
-    depth = sum((token.text == "{") - (token.text == "}") for token in kept[starts[0] : second])
+    second = starts[1] if len(starts) > 1 else len(tokens)
+    depth = sum((token.text == "{") - (token.text == "}") for token in tokens[starts[0] : second])
     if depth and len(starts) > 1:
-        for i in range(second, len(kept)):
-            if kept[i].text in {"{", "}"}:
-                kept[i] = Token("ignored", "", kept[i].start, kept[i].end)
+        for i in range(second, len(tokens)):
+            if tokens[i].text in {"{", "}"}:
+                tokens[i] = Token("ignored", "", tokens[i].start, tokens[i].end)
 
 
 def declarations(tokens: Sequence[Token]) -> list[Declaration]:

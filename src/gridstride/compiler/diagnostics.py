@@ -110,9 +110,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[re.Match[str] | str, list[st
 def _diagnostic(head: re.Match[str], body: list[str], *, filename: str, source: str) -> Diagnostic:
     severity = "warning" if head["severity"] == "warning" else "error"
     caret = next((i for i, line in enumerate(body) if i and _CARET.match(line)), 0)
-    before, after = (body[: caret - 1], body[caret + 1 :]) if caret else (body, [])
-    message = " ".join([head["message"].strip(), *(line.strip() for line in before)])
-    notes = tuple(line.strip() for line in after)
+    message_lines, note_lines = (body[: caret - 1], body[caret + 1 :]) if caret else (body, [])
+    message = " ".join([head["message"].strip(), *(line.strip() for line in message_lines)])
+    notes = tuple(line.strip() for line in note_lines)
     if head["tool"]:
         return Diagnostic(severity, filename, 0, 0, message, "", notes)
     lines = source.splitlines() or [""]

@@ -54,13 +54,13 @@ def without_host_noise(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
 
     NVRTC names every host function beside a missing brace, and advises an option that makes device code of them.
     """
-    others = [diagnostic for diagnostic in diagnostics if not is_about_host_code(diagnostic)]
-    if any(diagnostic.severity == "error" for diagnostic in others):
-        return others
-    return [_in_our_words(diagnostic) for diagnostic in diagnostics]
+    of_device = [diagnostic for diagnostic in diagnostics if not is_about_host_code(diagnostic)]
+    if any(diagnostic.severity == "error" for diagnostic in of_device):
+        return of_device
+    return [_rephrased(diagnostic) for diagnostic in diagnostics]
 
 
-def _in_our_words(diagnostic: Diagnostic) -> Diagnostic:
+def _rephrased(diagnostic: Diagnostic) -> Diagnostic:
     if not has_no_side(diagnostic):
         return diagnostic
     message = "this function is neither a kernel nor device code, and nothing else in the source is"
@@ -108,7 +108,7 @@ class DevicePart:
 
     def take_out(self, diagnostics: Iterable[Diagnostic]) -> bool:
         """Take out what the messages are about; whether anything new was."""
-        before = (set(self._blank), dict(self._deleted), set(self._device))
+        old_state = (set(self._blank), dict(self._deleted), set(self._device))
         errors = list(diagnostics)
         for diagnostic in errors:
             if is_about_host_code(diagnostic):
@@ -116,7 +116,7 @@ class DevicePart:
         for diagnostic in errors:
             if diagnostic.severity == "error" and not is_about_host_code(diagnostic):
                 self._other(self._path(diagnostic), diagnostic)
-        return before != (self._blank, self._deleted, self._device)
+        return old_state != (self._blank, self._deleted, self._device)
 
     def text(self) -> str:
         """The source without its host code, each line where it was."""
@@ -145,13 +145,13 @@ class DevicePart:
         """A function: declared as deleted where it is declared first."""
         assert declaration.parameters is not None
         words = self._words(declaration.start, declaration.end)
-        before = words[: declaration.parameters[0] - declaration.start]
+        head_words = words[: declaration.parameters[0] - declaration.start]
         ending = words[declaration.parameters[1] + 1 - declaration.start :]
-        name_at = before.index("operator") if "operator" in before else len(before) - 1
-        qualified = before[max(name_at - 1, 0)] == "::" or before[-3:-1] == ["::", "~"]
-        explicit = before[:1] == ["template"] and before[1:2] != ["<"]
+        name_at = head_words.index("operator") if "operator" in head_words else len(head_words) - 1
+        qualified = head_words[max(name_at - 1, 0)] == "::" or head_words[-3:-1] == ["::", "~"]
+        explicit = head_words[:1] == ["template"] and head_words[1:2] != ["<"]
         is_main = declaration.name == "main" and not declaration.member
-        if qualified or explicit or is_main or "friend" in before or before[-1] == ">":
+        if qualified or explicit or is_main or "friend" in head_words or head_words[-1] == ">":
             self._take(declaration)
             return
         if ending[:2] == ["=", "0"] or ending[-3:] == ["=", "0", ";"]:
@@ -273,9 +273,9 @@ class DevicePart:
 
     def _blanked(self, start: int, end: int, text: str) -> str:
         """Spaces for what stands there, with line ends and preprocessor lines kept."""
-        kept = [(max(a, start), min(b, end)) for a, b in self._directives if a < end and b > start]
+        directives = [(max(a, start), min(b, end)) for a, b in self._directives if a < end and b > start]
         pieces, at = [], start
-        for a, b in [*kept, (end, end)]:
+        for a, b in [*directives, (end, end)]:
             pieces += [_spaces(self._text.source[at:a]), self._text.source[a:b]]
             at = b
         blank = "".join(pieces)

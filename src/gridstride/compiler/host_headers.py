@@ -72,12 +72,12 @@ def host_stubs(includes: Iterable[Include], include_paths: Sequence[Path]) -> di
 
 
 def _host_only(name: str) -> bool:
-    return name in _NAMES or any(known.match(name) for known in (_FOLDERS, _THRUST, _CUB_DEVICE))
+    return name in _NAMES or any(pattern.match(name) for pattern in (_FOLDERS, _THRUST, _CUB_DEVICE))
 
 
 def _stub(name: str) -> str:
     """What kernels have from it, and the namespace, which `using namespace` may name."""
-    contents = next((text for known, text in _GIVES if known.fullmatch(name)), "")
+    contents = next((text for pattern, text in _GIVES if pattern.fullmatch(name)), "")
     namespace = next(
         (library for library in ("thrust", "cub", "torch", "boost") if name.startswith(f"{library}/")), "std"
     )

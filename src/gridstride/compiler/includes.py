@@ -52,9 +52,9 @@ def _scan(text: Text, *, raw_strings: bool) -> Iterator[Include]:
 
 def _next_include(text: Text, start: int, *, raw_strings: bool) -> tuple[int | None, Include | None]:
     """The first include from an offset on, and where to go on: behind its name, which may hold quotes and slashes."""
-    previous, before = "\n", "\n"
+    previous, second_last = "\n", "\n"
     for token in text.tokens(raw_strings=raw_strings, start=start):
-        directive = previous in {"#", "%:", "??="} and before == "\n" and token.text in _DIRECTIVES
+        directive = previous in {"#", "%:", "??="} and second_last == "\n" and token.text in _DIRECTIVES
         if token.kind == "word" and (directive or token.text in _QUERIES):
             name = _NAME.match(text.clean, token.end)
             if name:
@@ -62,7 +62,7 @@ def _next_include(text: Text, start: int, *, raw_strings: bool) -> tuple[int | N
                 return name.end(), Include(name["angled"] or name["quoted"] or "", *text.position(at))
             if directive or not _is_probe(text.clean, token.start):
                 return token.end, Include(None, *text.position(token.start))
-        previous, before = token.text, previous
+        previous, second_last = token.text, previous
     return None, None
 
 

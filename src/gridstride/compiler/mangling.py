@@ -98,7 +98,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._seen: list[_Type] = []  # what S_, S0_, … stand for
+        self._substitutions: list[_Type] = []  # what S_, S0_, … stand for
         self.arguments: list[_Type] = []
 
     def encoding(self) -> list[_Type]:
@@ -133,14 +133,14 @@ class _Reader:
             else:
                 parts = self._joined(parts, "std" if self._std() else self._source_name())
             if self._next() != "E":
-                self._seen.append(_Type("plain", parts))
+                self._substitutions.append(_Type("plain", parts))
         self._take("E")
         return parts
 
     def _unscoped(self, *, function: bool = False) -> str:
         name = self._joined("std" if self._std() else "", self._source_name())
         if self._next() == "I":
-            self._seen.append(_Type("plain", name))
+            self._substitutions.append(_Type("plain", name))
             name = self._template(name, function)
         return name
 
@@ -194,8 +194,8 @@ class _Reader:
             type_ = self._substituted()
             if self._next() != "I":
                 return type_
-            return self._remembered(_Type("plain", self._template(type_.name, function=False)))
-        return self._remembered(self._compound(code))
+            return self._with_substitution(_Type("plain", self._template(type_.name, function=False)))
+        return self._with_substitution(self._compound(code))
 
     def _compound(self, code: str) -> _Type:
         if code in _CV:
@@ -243,7 +243,7 @@ class _Reader:
         code = self._text[self._at : self._at + 2]
         self._at += 2
         if code == "Dp":
-            return self._remembered(self._type())
+            return self._with_substitution(self._type())
         if code in {"Dn", "Di", "Ds", "Du"}:
             return _Type("plain", {"Dn": "nullptr_t", "Di": "char32_t", "Ds": "char16_t", "Du": "char8_t"}[code])
         raise _UnreadableError
@@ -253,7 +253,7 @@ class _Reader:
         return self.arguments[index]
 
     def _substituted(self) -> _Type:
-        return self._seen[self._index("S")]
+        return self._substitutions[self._index("S")]
 
     def _index(self, letter: str) -> int:
         """0 for T_, n + 1 for Tn_, n in base 36 for S."""
@@ -278,8 +278,8 @@ class _Reader:
         self._at += 2
         return True
 
-    def _remembered(self, type_: _Type) -> _Type:
-        self._seen.append(type_)
+    def _with_substitution(self, type_: _Type) -> _Type:
+        self._substitutions.append(type_)
         return type_
 
     @staticmethod
@@ -293,8 +293,8 @@ class _Reader:
     def _next(self) -> str:
         return self._text[self._at] if self._at < len(self._text) else ""
 
-    def _peek(self, ahead: int) -> str:
-        return self._text[self._at + ahead : self._at + ahead + 1]
+    def _peek(self, offset: int) -> str:
+        return self._text[self._at + offset : self._at + offset + 1]
 
     def _take(self, letter: str) -> None:
         if self._next() != letter:

@@ -35,15 +35,15 @@ def source_name(lowered: str) -> str | None:
     if not lowered.startswith("_Z"):
         return lowered
     nested = lowered.startswith("_ZN")
-    rest = lowered[3:] if nested else lowered[2:].removeprefix("L")
+    remaining = lowered[3:] if nested else lowered[2:].removeprefix("L")
     parts = []
-    while length := re.match(r"\d+", rest):
+    while length := re.match(r"\d+", remaining):
         end = length.end() + int(length[0])
-        parts.append(rest[length.end() : end])
-        rest = rest[end:]
+        parts.append(remaining[length.end() : end])
+        remaining = remaining[end:]
         if not nested:
             break
-    if not parts or rest.startswith("I") or (nested and not rest.startswith("E")):
+    if not parts or remaining.startswith("I") or (nested and not remaining.startswith("E")):
         return None
     return "::".join(part for part in parts if not part.startswith(("_GLOBAL__N_", "_INTERNAL_")))
 
@@ -51,36 +51,38 @@ def source_name(lowered: str) -> str | None:
 def explain_names(diagnostics: Iterable[Diagnostic], *, filename: str, source: str) -> list[Diagnostic]:
     """NVRTC's several complaints about each name expression as one, with the nearest kernel and where it is."""
     explained: list[Diagnostic] = []
-    seen: set[str] = set()
-    known: Mapping[str, KernelSignature] | None = None
+    explained_names: set[str] = set()
+    kernel_signatures: Mapping[str, KernelSignature] | None = None
     for diagnostic in diagnostics:
         if diagnostic.file != NAME_MAP:
             explained.append(diagnostic)
             continue
         pragma = _PRAGMA.search(diagnostic.source_line)
         name = pragma["name"].strip() if pragma else ""
-        if name in seen:
+        if name in explained_names:
             continue
-        seen.add(name)
-        known = signatures(source) if known is None else known
-        explained.append(_explained(replace(diagnostic, file=filename), name, known, source))
+        explained_names.add(name)
+        kernel_signatures = signatures(source) if kernel_signatures is None else kernel_signatures
+        explained.append(_explained(replace(diagnostic, file=filename), name, kernel_signatures, source))
     return explained
 
 
-def _explained(diagnostic: Diagnostic, name: str, known: Mapping[str, KernelSignature], source: str) -> Diagnostic:
+def _explained(
+    diagnostic: Diagnostic, name: str, kernel_signatures: Mapping[str, KernelSignature], source: str
+) -> Diagnostic:
     base = re.sub(r"\s|<.*", "", name, flags=re.DOTALL).lstrip("&")
-    kernel, message = known.get(base), f'no kernel "{name}": {diagnostic.message}'
+    kernel, message = kernel_signatures.get(base), f'no kernel "{name}": {diagnostic.message}'
     if kernel:
         message += f"; the kernel is {kernel}"
     else:
-        simple = {known_name.rpartition("::")[2]: known_name for known_name in known}
+        simple = {known_name.rpartition("::")[2]: known_name for known_name in kernel_signatures}
         near = get_close_matches(base.rpartition("::")[2], simple, n=1, cutoff=0.5)
-        kernel = known[simple[near[0]]] if near else None
+        kernel = kernel_signatures[simple[near[0]]] if near else None
         if kernel:
             template = f"<{', '.join(kernel.template)}>" if kernel.template else ""
             message += f'; did you mean "{kernel.name}{template}"?'
         else:
-            message += f"; kernels here: {', '.join(known) or 'none'}"
+            message += f"; kernels here: {', '.join(kernel_signatures) or 'none'}"
     if kernel is None:
         return replace(diagnostic, line=0, column=0, source_line="", message=message)
     line = source.splitlines()[kernel.line - 1]

@@ -47,7 +47,7 @@ def signatures(source: str) -> Mapping[str, KernelSignature]:
 
 def _without_directives(text: Text) -> tuple[list[Token], Aliases]:
     """Tokens outside preprocessor lines, and what `#define NAME type`, typedef and using give names to."""
-    kept: list[Token] = []
+    tokens: list[Token] = []
     directive: list[Token] | None = None
     aliases = Aliases()
     at_line_start = True
@@ -62,9 +62,9 @@ def _without_directives(text: Text) -> tuple[list[Token], Aliases]:
         elif directive is not None:
             directive.append(token)
         else:
-            kept.append(token)
+            tokens.append(token)
         at_line_start = False
-    return kept, aliases
+    return tokens, aliases
 
 
 def kernels_of_unsure_types(source: str) -> tuple[str, ...]:
@@ -169,8 +169,8 @@ def _name_and_parameters(tokens: Sequence[Token], i: int) -> tuple[int, int | No
             if _text(tokens, opening) == "<":
                 opening = _closing_angle(tokens, opening) + 1
             if _text(tokens, opening) == "(":
-                after = _text(tokens, _closing(tokens, opening) + 1)
-                if after in {"{", ";", "noexcept", "requires", "[", "", "__attribute__"}:
+                following = _text(tokens, _closing(tokens, opening) + 1)
+                if following in {"{", ";", "noexcept", "requires", "[", "", "__attribute__"}:
                     return i, opening
                 i = _closing(tokens, opening)
         i += 1
@@ -187,10 +187,12 @@ def _parameter(words: list[str], aliases: Aliases) -> SourceParameter:
         return SourceParameter(name, spell(words), pointer=True, dtype=None)
     named = len(words) > 1 and words[-1].isidentifier() and not is_type_word(words[-1]) and _has_type(words[:-1])
     name = words[-1] if named else ""
-    kept = [*(words[:-1] if named else words), *(["*"] if array else [])]
-    kind = aliases.expand(kept)
+    type_words = [*(words[:-1] if named else words), *(["*"] if array else [])]
+    kind = aliases.expand(type_words)
     dtype = dtype_of(kind)
-    return SourceParameter(name, spell(kept), "*" in kind, dtype, settled=kind == kept and dtype is not None)
+    return SourceParameter(
+        name, spell(type_words), "*" in kind, dtype, settled=kind == type_words and dtype is not None
+    )
 
 
 def _has_type(words: Sequence[str]) -> bool:
@@ -198,7 +200,7 @@ def _has_type(words: Sequence[str]) -> bool:
 
 
 def _without_attributes(words: Sequence[str]) -> list[str]:
-    kept: list[str] = []
+    remaining: list[str] = []
     skip_call = depth = 0
     for i, word in enumerate(words):
         if word in {"alignas", "__align__", "__attribute__"}:
@@ -208,8 +210,8 @@ def _without_attributes(words: Sequence[str]) -> list[str]:
         elif depth:
             depth += (word in _OPEN) - (word in _CLOSE)
         elif word not in _DROPPED:
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -255,8 +257,8 @@ def _closing_angle(tokens: Sequence[Token], i: int) -> int:
 def _spelled(tokens: Sequence[Token]) -> str:
     """Tokens as written, whatever stood between two of them as one blank."""
     parts = []
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        parts += [" "] if before and before.end < token.start else []
+    for previous, token in zip([None, *tokens], tokens, strict=False):
+        parts += [" "] if previous and previous.end < token.start else []
         parts.append(token.text)
     return "".join(parts)
 

@@ -79,9 +79,9 @@ def with_way_out(diagnostic: Diagnostic, missing: Sequence[str]) -> Diagnostic:
 
 def _note(diagnostic: Diagnostic, missing: Sequence[str]) -> str:
     message = diagnostic.message
-    known = next((note for words, note in _MESSAGES.items() if words in message), "")
-    if known:
-        return known
+    matching = next((note for words, note in _MESSAGES.items() if words in message), "")
+    if matching:
+        return matching
     if message == "unrecognized token" and not diagnostic.source_line.isascii():
         strange = next(c for c in diagnostic.source_line if not c.isascii())
         return f"{strange!r} is no part of a name: CUDA C++ takes ASCII letters, digits and _ in names"
@@ -99,11 +99,11 @@ def _note(diagnostic: Diagnostic, missing: Sequence[str]) -> str:
 def _about_a_header(name: str, missing: Sequence[str]) -> str:
     if missing:
         return f"CUDA's own headers are missing: pip install {' '.join(missing)}"
-    known = next((note for pattern, note in _PACKAGES.items() if re.fullmatch(pattern, name)), "")
+    matching = next((note for pattern, note in _PACKAGES.items() if re.fullmatch(pattern, name)), "")
     searched = (
         "searched: include_paths, then the headers of C, C++ (as far as device code has them), CUDA, CUB and libcu++"
     )
-    return known or searched
+    return matching or searched
 
 
 def _about_std(name: str) -> str:

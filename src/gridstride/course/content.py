@@ -83,7 +83,7 @@ def _in_a_row(numbers: Iterable[int]) -> str:
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def _missing(number: int, known: tuple[int, ...]) -> str:
+def _missing(number: int, written_days: tuple[int, ...]) -> str:
     if 1 <= number <= DAYS:
-        return f"day {number} is not written yet: there are {_in_a_row(known)}"
-    return f"there is no day {number}: of days 1 to {DAYS}, {_in_a_row(known)} are written"
+        return f"day {number} is not written yet: there are {_in_a_row(written_days)}"
+    return f"there is no day {number}: of days 1 to {DAYS}, {_in_a_row(written_days)} are written"

@@ -24,7 +24,7 @@ _BEING_MADE = 60.0  # seconds in which a new folder may have no lock yet
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Inside, temporary files lie in this folder; it goes at the end, and what killed processes left goes now."""
-    before = tempfile.tempdir
+    previous = tempfile.tempdir
     _sweep(Path(tempfile.gettempdir()))
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
     lock = os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -33,7 +33,7 @@ def temporary_folder() -> Iterator[Path]:
         tempfile.tempdir = str(folder)
         yield folder
     finally:
-        tempfile.tempdir = before
+        tempfile.tempdir = previous
         scratch.remove(str(folder))
         os.close(lock)
 
@@ -44,10 +44,10 @@ def _sweep(root: Path) -> None:
         for entry in entries:
             if entry.name.startswith(_PREFIX):
                 with suppress(OSError):
-                    _remove_if_left(entry)
+                    _remove_if_abandoned(entry)
 
 
-def _remove_if_left(entry: os.DirEntry[str]) -> None:
+def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
     """OSError where it is not ours to look at, or BlockingIOError where its process goes on."""
     status = entry.stat(follow_symlinks=False)
     if status.st_uid != os.geteuid() or not entry.is_dir(follow_symlinks=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from gridstride.device.copies import copy_in, copy_out, copy_within
 from gridstride.device.current import refuse_in_capture
-from gridstride.device.dlpack import capsule, place
+from gridstride.device.dlpack import capsule, dlpack_device
 from gridstride.device.element_types import BFLOAT16, element_type, from_bfloat16
 from gridstride.device.launch.views import held_name, host_array, host_values
 
@@ -77,7 +78,7 @@ class DeviceArray:
     def __getitem__(self, key: Any) -> DeviceArray:
         """A view of a part that is contiguous in memory: `d[4]`, `d[2:5]`, `d[1, 8:]`; ValueError for others."""
         keys = key if isinstance(key, tuple) else (key,)
-        if not all(one is None or one is ... or isinstance(one, slice) or _whole(one) for one in keys):
+        if not all(item is None or item is ... or isinstance(item, slice) or _is_integer(item) for item in keys):
             type_name = type(key).__name__
             raise TypeError(
                 f"a device array is indexed by whole numbers and slices, not by a {type_name}: d.numpy()[…]"
@@ -104,16 +105,16 @@ class DeviceArray:
 
     def view(self, dtype: Any) -> DeviceArray:
         """The same bytes as elements of another dtype; the last dimension becomes longer or shorter."""
-        other, name = element_type(dtype)
+        new_dtype, name = element_type(dtype)
         try:
-            return self._part(self._shadow().view(other), name)
+            return self._part(self._shadow().view(new_dtype), name)
         except ValueError:
             raise ValueError(f"view: rows of {self!r} are no whole number of {name} elements") from None
 
     def _shadow(self) -> np.ndarray[Any, Any]:
         """An array of this one's shape to try indices on, over memory that nobody looks at."""
-        one = np.empty(1, self.dtype)
-        return np.lib.stride_tricks.as_strided(one, self.shape, self.strides, writeable=False)
+        element = np.empty(1, self.dtype)
+        return np.lib.stride_tricks.as_strided(element, self.shape, self.strides, writeable=False)
 
     def _part(self, part: np.ndarray[Any, Any], name: str | None = None) -> DeviceArray:
         """The view that a view of the shadow stands for; it keeps this array's memory alive."""
@@ -196,7 +197,7 @@ class DeviceArray:
             raise ValueError(f"{what}: {name}{list(shape)} given, {self.dtype_name}{list(self.shape)} needed")
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return place(self)
+        return dlpack_device(self)
 
     def __dlpack__(
         self,
@@ -210,15 +211,13 @@ class DeviceArray:
 
         `stream` is where that library will work on a physical GPU: it waits for the work that was given before.
         """
-        if dl_device is not None and dl_device != place(self):
+        if dl_device is not None and dl_device != dlpack_device(self):
             raise BufferError(
-                f"{self!r} is on device {place(self)} of DLPack's, {dl_device} was asked for: use .numpy()"
+                f"{self!r} is on device {dlpack_device(self)} of DLPack's, {dl_device} was asked for: use .numpy()"
             )
         exported = self
         if copy:
-            from gridstride.device.creation import to_device  # which makes such arrays
-
-            exported = to_device(self, device=self.device)
+            exported = allocated(self.shape, self.dtype, self.dtype_name, self.device).copy_from(self)
         self.device.give_away(stream)
         return capsule(exported, max_version)
 
@@ -237,5 +236,16 @@ class DeviceArray:
         return f"DeviceArray({self.dtype_name}{list(self.shape)} on {self.device.name})"
 
 
-def _whole(index: object) -> bool:
+def _is_integer(index: object) -> bool:
     return isinstance(index, int | np.integer) and not isinstance(index, bool | np.bool_)
+
+
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, device: Device) -> DeviceArray:
+    """An array over fresh memory, which is given back with it; OutOfDeviceMemory."""
+    nbytes = prod(shape) * dtype.itemsize
+    if not nbytes:
+        return DeviceArray(device, 0, shape, dtype, dtype_name=name)
+    array = DeviceArray(device, device.allocate(nbytes), shape, dtype, dtype_name=name)
+    # Not at exit: the driver may be gone by then, and takes its memory with it.
+    weakref.finalize(array, device.abandon, device.free, array.address).atexit = False
+    return array

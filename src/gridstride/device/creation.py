@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import operator
-import weakref
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridstride.device.adopted import from_dlpack
-from gridstride.device.arrays import DeviceArray
+from gridstride.device.arrays import DeviceArray, allocated
 from gridstride.device.choice import device as choose
 from gridstride.device.dlpack import is_on_gpu
 from gridstride.device.element_types import BFLOAT16, element_type
@@ -109,14 +107,3 @@ def dimensions(what: str, shape: Any) -> tuple[int, ...]:
     if any(size < 0 for size in sizes):
         raise ValueError(f"{what}: shape {sizes} has a negative dimension")
     return sizes
-
-
-def allocated(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, device: Device) -> DeviceArray:
-    """An array over fresh memory, which is given back with it; OutOfDeviceMemory."""
-    nbytes = prod(shape) * dtype.itemsize
-    if not nbytes:
-        return DeviceArray(device, 0, shape, dtype, dtype_name=name)
-    array = DeviceArray(device, device.allocate(nbytes), shape, dtype, dtype_name=name)
-    # Not at exit: the driver may be gone by then, and takes its memory with it.
-    weakref.finalize(array, device.abandon, device.free, array.address).atexit = False
-    return array

@@ -55,7 +55,7 @@ def tensor_in(capsule: Any) -> DLTensor:
     return DLTensor.from_address(_pointer(capsule, b"dltensor"))
 
 
-def place(array: DeviceArray) -> tuple[int, int]:
+def dlpack_device(array: DeviceArray) -> tuple[int, int]:
     """Kind and number of the device that holds an array, as DLPack counts them."""
     if array.device.kind != "physical":
         return (CPU, 0)
@@ -78,15 +78,15 @@ def capsule(array: DeviceArray, newest: tuple[int, int] | None) -> Any:
     array.device.expose(array.address, array.nbytes)
     held_as_bits = array.dtype_name == BFLOAT16
     memory = np.asarray(MappedMemory(array.address, array.nbytes, array)) if array.nbytes else np.empty(0, np.uint8)
-    exported = _given(memory.view(np.uint16 if held_as_bits else array.dtype).reshape(array.shape), newest)
+    exported = _exported(memory.view(np.uint16 if held_as_bits else array.dtype).reshape(array.shape), newest)
     tensor = tensor_in(exported)
-    tensor.device_type, tensor.device_id = place(array)
+    tensor.device_type, tensor.device_id = dlpack_device(array)
     tensor.code = BFLOAT if held_as_bits else tensor.code
     tensor.data = array.address or None
     return exported
 
 
-def _given(memory: np.ndarray[Any, Any], newest: tuple[int, int] | None) -> Any:
+def _exported(memory: np.ndarray[Any, Any], newest: tuple[int, int] | None) -> Any:
     """NumPy's capsule; without a version who takes it may have to take it for read-only."""
     if newest is not None and tuple(newest) >= VERSION:
         with suppress(TypeError):  # NumPy 2.0 has no versions

@@ -20,14 +20,14 @@ def element_type(dtype: Any) -> tuple[np.dtype[Any], str]:
     if name == BFLOAT16 and (of_torch or isinstance(dtype, str)):
         return np.dtype(np.uint16), BFLOAT16
     try:
-        known = np.dtype(name if of_torch else dtype)
+        dtype_found = np.dtype(name if of_torch else dtype)
     except TypeError:
         raise _unknown(dtype) from None
     # ml_dtypes lends NumPy names of PyTorch's, once anything has imported it; what there is must not hang on that.
-    if of_torch and known.isbuiltin != 1:
+    if of_torch and dtype_found.isbuiltin != 1:
         raise _unknown(dtype)
-    check_dtype(known)
-    return known, known.name
+    check_dtype(dtype_found)
+    return dtype_found, dtype_found.name
 
 
 def _unknown(dtype: object) -> TypeError:

@@ -26,14 +26,14 @@ class Graph:
     def __init__(self, device: Device, recording: Recording) -> None:
         self.device = device
         self._recording = recording
-        self._kept: list[object] = []
+        self._retained: list[object] = []
         self._written: list[object] = []
         self._state = "is still captured"
 
     def add(self, work: Callable[[], None], *, keep: object, written: list[object] | None = None) -> None:
         """Take work instead of doing it; `keep` lives as long as the graph, each launch writes to tensors `written`."""
         self._recording.add(work)
-        self._kept.append(keep)
+        self._retained.append(keep)
         self._written += written or []
 
     def launch(self, stream: Any = None) -> None:
@@ -51,7 +51,7 @@ class Graph:
             torch.autograd.graph.increment_version(self._written)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._retained)
 
     def __repr__(self) -> str:
         return f"<graph of {len(self)} operations on {self.device.name}>"

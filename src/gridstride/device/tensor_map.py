@@ -67,8 +67,8 @@ def tensor_map(
     if not isinstance(array, DeviceArray):
         type_name = type(array).__name__
         raise TypeError(f"tensor_map: a map is of an array on the device, not of a {type_name}: gs.to_device(…) first")
-    seen = _Seen.of(array, shape, strides)
-    plan = _plan(seen, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col)
+    view = _TensorMapView.of(array, shape, strides)
+    plan = _plan(view, [box] if isinstance(box, int) else list(box), swizzle, fill, element_strides, interleave, im2col)
     raw = encoded(array.device.kind, array.address, plan)
     tensor = np.frombuffer(raw, np.uint8).view(TensorMap)
     tensor.tensor = array
@@ -76,7 +76,7 @@ def tensor_map(
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _TensorMapView:
     """An array's elements in the dimensions that a map has; `strides` in bytes."""
 
     address: int
@@ -90,9 +90,9 @@ class _Seen:
         return len(self.shape)
 
     @staticmethod
-    def of(array: DeviceArray, shape: Sequence[int] | None, strides: Sequence[int] | None) -> _Seen:
+    def of(array: DeviceArray, shape: Sequence[int] | None, strides: Sequence[int] | None) -> _TensorMapView:
         if shape is None and strides is None:
-            return _Seen(array.address, array.shape, array.strides, array.dtype, array.dtype_name)
+            return _TensorMapView(array.address, array.shape, array.strides, array.dtype, array.dtype_name)
         if shape is None:
             raise ValueError("tensor_map: strides= goes with shape=")
         size, extents = array.dtype.itemsize, tuple(map(int, shape))
@@ -106,11 +106,11 @@ class _Seen:
             raise ValueError(
                 f"tensor_map: shape={extents} with strides={steps} reaches {end} bytes, the array has {array.nbytes}"
             )
-        return _Seen(array.address, extents, steps, array.dtype, array.dtype_name)
+        return _TensorMapView(array.address, extents, steps, array.dtype, array.dtype_name)
 
 
 def _plan(
-    array: _Seen, box: list[int], swizzle: int, fill: str, steps: Sequence[int] | None, interleave: int,
+    array: _TensorMapView, box: list[int], swizzle: int, fill: str, steps: Sequence[int] | None, interleave: int,
     im2col: tuple[Sequence[int], Sequence[int]] | None,
 ) -> TensorMapLayout:  # fmt: skip
     name = array.dtype_name
@@ -141,7 +141,7 @@ def _plan(
     return plan
 
 
-def _dimensions(array: _Seen, interleave: int) -> tuple[list[int], list[int]]:
+def _dimensions(array: _TensorMapView, interleave: int) -> tuple[list[int], list[int]]:
     """Sizes and strides, from the dimension that varies fastest; a slice of channels is no dimension of its own."""
     sizes, strides = list(array.shape[::-1]), list(array.strides[-2::-1])
     if not interleave:

@@ -130,25 +130,25 @@ def address_modes(modes: Sequence[str], *, normalized: bool) -> tuple[str, str, 
     return x, y, z
 
 
-def sampling_of(layout: ImageLayout, given: Modes) -> TextureSampling:
+def sampling_of(layout: ImageLayout, requested: Modes) -> TextureSampling:
     """The modes of a texture, checked against its texels."""
-    address, border, lod_bias, lod_range = given.address, given.border, given.lod_bias, given.lod_range
+    address, border, lod_bias, lod_range = requested.address, requested.border, requested.lod_bias, requested.lod_range
     axes = 1 + bool(layout.height) + bool(layout.depth)
     per_axis = (address,) * axes if isinstance(address, str) else tuple(address)[:axes]
     modes = (*per_axis, *("clamp",) * 3)[:3]  # the hardware filters along axes that are not there, too
     for mode in modes:
         _one_of("address", mode, ADDRESSES)
-    modes_checked = address_modes(modes, normalized=given.normalized or layout.cubemap)
-    _one_of("filter", given.filter, FILTERS)
-    _one_of("mipmap_filter", given.mipmap_filter, FILTERS)
-    _one_of("read", given.read, READS)
+    modes_checked = address_modes(modes, normalized=requested.normalized or layout.cubemap)
+    _one_of("filter", requested.filter, FILTERS)
+    _one_of("mipmap_filter", requested.mipmap_filter, FILTERS)
+    _one_of("read", requested.read, READS)
     border_color = (float(border),) * 4 if isinstance(border, int | float) else tuple(float(c) for c in border)
     if len(border_color) != 4:
         raise ValueError(f"texture: border={border!r}: one number, or four (the channels')")
     floating = layout.dtype in ("float16", "float32")
-    _check_reading(layout, given.filter, given.read, given.srgb, floating)
-    _check_levels(layout, given.normalized)
-    any_mode = given.normalized or given.filter == "linear" or "border" in modes_checked
+    _check_reading(layout, requested.filter, requested.read, requested.srgb, floating)
+    _check_levels(layout, requested.normalized)
+    any_mode = requested.normalized or requested.filter == "linear" or "border" in modes_checked
     if layout.pitch and not layout.height and any_mode:
         raise ValueError("texture: linear memory of one dimension is read by whole indices (tex1Dfetch), with no modes")
     low, high = (0.0, float(layout.levels - 1)) if lod_range is None else lod_range
@@ -157,15 +157,15 @@ def sampling_of(layout: ImageLayout, given: Modes) -> TextureSampling:
             f"texture: lod_range={lod_range!r}, lod_bias={lod_bias!r}: levels from 0 up, biases of -16 to 16"
         )
     return TextureSampling(
-        modes_checked, given.filter, given.normalized or layout.cubemap, given.read, given.srgb,
-        (border_color[0], border_color[1], border_color[2], border_color[3]), given.mipmap_filter, float(lod_bias),
+        modes_checked, requested.filter, requested.normalized or layout.cubemap, requested.read, requested.srgb,
+        (border_color[0], border_color[1], border_color[2], border_color[3]), requested.mipmap_filter, float(lod_bias),
         (float(low), float(high)),
     )  # fmt: skip
 
 
-def _one_of(name: str, value: object, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"texture: {name}={value!r}: it is {', '.join(map(repr, known))}")
+def _one_of(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"texture: {name}={value!r}: it is {', '.join(map(repr, choices))}")
 
 
 def _check_reading(layout: ImageLayout, filter: str, read: str, srgb: bool, floating: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -56,10 +56,9 @@ class _Object:
 
     _kind = ""
 
-    def __init__(self, texels: Texels, handle: int) -> None:
+    def __init__(self, texels: Texels, handle: int, destroy: Callable[[int], None]) -> None:
         self._texels = texels
         self.handle = handle
-        destroy = getattr(texels.image, f"destroy_{self._kind}")
         self._end = weakref.finalize(self, texels.device.abandon, destroy, handle)
         self._end.atexit = False
 
@@ -108,7 +107,7 @@ class Texture(_Object):
     _kind = "texture"
 
     def __init__(self, texels: Texels, sampling: TextureSampling) -> None:
-        super().__init__(texels, texels.image.texture(sampling))
+        super().__init__(texels, texels.image.texture(sampling), texels.image.destroy_texture)
         self.sampling = sampling
 
 
@@ -118,7 +117,7 @@ class Surface(_Object):
     _kind = "surface"
 
     def __init__(self, texels: Texels) -> None:
-        super().__init__(texels, texels.image.surface())
+        super().__init__(texels, texels.image.surface(), texels.image.destroy_surface)
 
 
 def texture(

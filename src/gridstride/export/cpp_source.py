@@ -13,7 +13,7 @@ from gridstride.judge.symbols import names
 
 _SCALAR_TYPES = {
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte",
-    "int8": "Char", "int32": "Int", "uint32": "UInt32", "int64": "Long", "uint64": "UInt64",
+    "int8": "Char", "uint16": "UInt16", "int32": "Int", "uint32": "UInt32", "int64": "Long", "uint64": "UInt64",
 }  # fmt: skip
 """PyTorch's names in C++."""
 _RANGED = "int32"  # a kernel's int, which a size may go beyond
@@ -60,7 +60,7 @@ def body(op: OperatorSignature) -> Iterator[str]:
         yield f'expect_shape(op, "{word(parameter.name)}", {parameter.name}, {_own_shape(op, parameter)});'
     for array in op.arrays:
         if not array.given:
-            yield f"Tensor {array.name} = {_made(op, array)};"
+            yield f"Tensor {array.name} = {_allocation(op, array)};"
     yield f"const int device = {first}.get_device_index();"
     yield "const torch::stable::accelerator::DeviceGuard guard(device);"
     yield from _launch(op)
@@ -96,10 +96,10 @@ def _sizes(op: OperatorSignature) -> Iterator[str]:
         if size.is_argument:
             continue  # a parameter of the function has its name
         array = next(p for p in op.given if p.name == size.array)
-        has = f"leading({size.array}, {len(array.shape)})" if size.leading else _extent(size)
+        extent = f"leading({size.array}, {len(array.shape)})" if size.leading else _extent(size)
         if size.offset:
-            has = f"({has} - {size.offset})"
-        yield f"const int64_t {size.name} = {has}{f' / {size.scale}' if size.scale != 1 else ''};"
+            extent = f"({extent} - {size.offset})"
+        yield f"const int64_t {size.name} = {extent}{f' / {size.scale}' if size.scale != 1 else ''};"
 
 
 def _extent(size: SizeSource) -> str:
@@ -110,7 +110,7 @@ def _own_shape(op: OperatorSignature, parameter: Parameter) -> str:
     return f"{{{', '.join(as_cpp(extent, _spelled(op)) for extent in parameter.shape)}}}"
 
 
-def _made(op: OperatorSignature, parameter: Parameter) -> str:
+def _allocation(op: OperatorSignature, parameter: Parameter) -> str:
     """A tensor of an output's shape, or of scratch memory's."""
     like = op.like(parameter)
     first, lead = op.given[0].name, _leading(op).get(parameter.shape[0])
@@ -122,8 +122,8 @@ def _made(op: OperatorSignature, parameter: Parameter) -> str:
     sizes = _own_shape(op, parameter)
     if lead is not None and parameter.role == "out":
         array = next(p for p in op.given if p.name == lead.array)
-        rest = ", ".join(as_cpp(extent, _spelled(op)) for extent in parameter.shape[1:])
-        sizes = f"behind({lead.array}, {len(array.shape)}, {{{rest}}})"
+        extents = ", ".join(as_cpp(extent, _spelled(op)) for extent in parameter.shape[1:])
+        sizes = f"behind({lead.array}, {len(array.shape)}, {{{extents}}})"
     return f"torch::stable::new_empty({first}, {sizes}, {_dtype(op, parameter)})"
 
 
@@ -176,9 +176,9 @@ def _kernel(op: OperatorSignature) -> Iterator[str]:
     for element in op.elements:
         yield f"if (element == ScalarType::{_SCALAR_TYPES[element]})"
         yield f"    kernel = reinterpret_cast<const void*>(&{namespace(op, element)}::{entry(op, element)});"
-    known = ", ".join(_SCALAR_TYPES[element] for element in op.elements)
+    listed = ", ".join(_SCALAR_TYPES[element] for element in op.elements)
     lead = next(parameter.name for parameter in op.given if parameter.name in op.of_element)
-    yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} is ", toString(element), ", not one of {known}");'
+    yield f'STD_TORCH_CHECK(kernel != nullptr, op, ": {word(lead)} is ", toString(element), ", not one of {listed}");'
 
 
 def entry(op: OperatorSignature, element: str | None) -> str:

@@ -49,17 +49,17 @@ def _written(node: ast.expr, text: str, spelled: Mapping[str, str], floor: str) 
 
 def _of_two(name: str, arguments: list[str], floor: str) -> str:
     """std::min takes two of one type."""
-    first, *rest = arguments
-    if not rest:
+    first, *remaining = arguments
+    if not remaining:
         return first
     kind = "<int64_t>" if floor == "/" else ""
-    return f"{name}{kind}({first}, {_of_two(name, rest, floor)})"
+    return f"{name}{kind}({first}, {_of_two(name, remaining, floor)})"
 
 
-def unknown_in(extent: str, known: set[str]) -> str | None:
+def unknown_in(extent: str, defined: set[str]) -> str | None:
     """The one size that `extent` has beside those that are known; None where there is none, or more than one."""
-    left = names(extent) - known
-    return next(iter(left)) if len(left) == 1 else None
+    undefined = names(extent) - defined
+    return next(iter(undefined)) if len(undefined) == 1 else None
 
 
 def solved(extent: str, size: str) -> tuple[int, int] | None:

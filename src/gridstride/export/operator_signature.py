@@ -29,6 +29,7 @@ NUMERIC = {
     "float64": Numeric("float64", "float", "double", "double"),
     "uint8": Numeric("uint8", "int", "unsigned char", "int64_t"),
     "int8": Numeric("int8", "int", "signed char", "int64_t"),
+    "uint16": Numeric("uint16", "int", "unsigned short", "int64_t"),
     "int32": Numeric("int32", "int", "int", "int64_t"),
     "uint32": Numeric("uint32", "int", "unsigned int", "int64_t"),
     "int64": Numeric("int64", "int", "long long", "int64_t"),
@@ -101,24 +102,24 @@ class OperatorSignature:
     @property
     def numbers(self) -> tuple[tuple[str, str], ...]:
         """Name and dtype of each number that the caller gives: sizes that no tensor tells, and the problem's own."""
-        known = {size.name for size in self.sizes if not size.is_argument}
+        derived = {size.name for size in self.sizes if not size.is_argument}
         own = [
             (parameter.name, parameter.dtype)
             for parameter in self.problem.parameters
-            if not parameter.shape and parameter.name not in known
+            if not parameter.shape and parameter.name not in derived
         ]
         listed = {name for name, _ in own}
         return (*own, *((size.name, "int64") for size in self.sizes if size.is_argument and size.name not in listed))
 
     def like(self, output: Parameter) -> Parameter | None:
         """A tensor that is given with the shape and dtype of one that is made; it has its axes in front, too."""
-        alike = (
+        matching = (
             parameter
             for parameter in self.given
             if (parameter.shape, parameter.dtype) == (output.shape, output.dtype)
             and (parameter.name in self.of_element) is (output.name in self.of_element)
         )
-        return next(alike, None)
+        return next(matching, None)
 
     @property
     def entry(self) -> str:
@@ -164,7 +165,7 @@ def _sizes(problem: Problem) -> tuple[SizeSource, ...]:
                     sizes[size] = SizeSource(
                         size, parameter.name, len(parameter.shape) - number, number == 0 and line == (1, 0), *line
                     )
-    left = {name for parameter in problem.parameters for extent in parameter.shape for name in names(extent)} - set(
-        sizes
-    )
-    return (*sizes.values(), *(SizeSource(name) for name in sorted(left)))
+    undefined = {
+        name for parameter in problem.parameters for extent in parameter.shape for name in names(extent)
+    } - set(sizes)
+    return (*sizes.values(), *(SizeSource(name) for name in sorted(undefined)))

@@ -58,10 +58,10 @@ def package(folder: Folder, kernel: KernelFile, name: str | None = None) -> Pack
     if not _NAME.fullmatch(chosen):
         raise ExportError(f"{chosen!r} is no name for a package: use lower-case letters, digits and _, a letter first")
     op = compiled(folder.problem, kernel)
-    behind = backward_of(folder)
-    if behind is None or not behind.rungs():
+    backward_folder = backward_of(folder)
+    if backward_folder is None or not backward_folder.rungs():
         return Package(chosen, (op,), ())
-    backward = compiled(behind.problem, behind.rungs()[-1])
+    backward = compiled(backward_folder.problem, backward_folder.rungs()[-1])
     gradient = python_source.gradient(op, backward)
     return Package(chosen, (op, backward), (gradient,)) if gradient else Package(chosen, (op,), ())
 
@@ -173,10 +173,10 @@ def _cases(ops: Sequence[OperatorSignature]) -> bytes:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for op in ops:
         numbers = _order(op)[0]
-        for number, one in enumerate(prepare(op.problem, _small(op.problem), keep=False)):
-            values = {**one.case.sizes, **one.inputs}
+        for number, prepared_case in enumerate(prepare(op.problem, _small(op.problem), keep=False)):
+            values = {**prepared_case.case.sizes, **prepared_case.inputs}
             arrays |= {f"{op.name}/{number}/in/{name}": np.asarray(values[name]) for name in numbers}
-            for name, expected in one.expected.items():
+            for name, expected in prepared_case.expected.items():
                 if name in op.problem.invariants:
                     continue
                 arrays[f"{op.name}/{number}/out/{name}"] = np.asarray(expected.values)
@@ -191,14 +191,14 @@ def _cases(ops: Sequence[OperatorSignature]) -> bytes:
 def _small(problem: Problem) -> list[Case]:
     """The public cases that are small, or the smallest, each with ordinary and with the problem's own kinds of data."""
     weight = {number: _elements(problem, sizes) for number, sizes in enumerate(problem.public)}
-    few = [number for number, count in weight.items() if count <= _MOST_ELEMENTS] or [
+    small_enough = [number for number, count in weight.items() if count <= _MOST_ELEMENTS] or [
         min(weight, key=weight.__getitem__)
     ]
     kinds = ("normal", *problem.special)
     return [
         Case(problem.public[number], kind, _SEED + number)
-        for number in few
-        for kind in (kinds if number == few[0] else kinds[:1])
+        for number in small_enough
+        for kind in (kinds if number == small_enough[0] else kinds[:1])
     ]
 
 

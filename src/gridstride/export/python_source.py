@@ -82,12 +82,12 @@ def _sizes(op: OperatorSignature) -> Iterator[str]:
         array = word(size.array)
         if size.leading:
             axes = len(next(p for p in op.given if p.name == size.array).shape)
-            behind = f"[: {array}.dim() - {axes - 1}]" if axes > 1 else ""
-            yield f"{word(size.name)} = {array}.shape{behind}.numel()"
+            trailing = f"[: {array}.dim() - {axes - 1}]" if axes > 1 else ""
+            yield f"{word(size.name)} = {array}.shape{trailing}.numel()"
         else:
             less = f" - {size.offset}" if size.offset else ""
-            has = f"({array}.shape[-{size.axis}]{less})" if less else f"{array}.shape[-{size.axis}]"
-            yield f"{word(size.name)} = {has}{f' // {size.scale}' if size.scale != 1 else ''}"
+            extent = f"({array}.shape[-{size.axis}]{less})" if less else f"{array}.shape[-{size.axis}]"
+            yield f"{word(size.name)} = {extent}{f' // {size.scale}' if size.scale != 1 else ''}"
 
 
 def _fake(op: OperatorSignature, parameter: Parameter) -> str:
@@ -138,8 +138,8 @@ def gradient(op: OperatorSignature, backward: OperatorSignature) -> GradientSour
     slopes = {f"d{name}": name for name in outputs}
     names = [parameter.name for parameter in backward.given]
     argument_names = {parameter.name: parameter.name.removeprefix("d") for parameter in backward.made}
-    known = {*inputs, *outputs, *slopes}
-    fits = set(names) <= known and {name for name, _ in backward.numbers} <= set(numbers) and op.made
+    names_in_forward = {*inputs, *outputs, *slopes}
+    fits = set(names) <= names_in_forward and {name for name, _ in backward.numbers} <= set(numbers) and op.made
     if (
         not fits
         or not set(argument_names.values()) <= set(inputs)

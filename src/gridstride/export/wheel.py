@@ -50,7 +50,7 @@ class Compilers:
     link: tuple[str, ...]
     runtime: tuple[str, ...]
     environment: Mapping[str, str]
-    said: str
+    versions: str
 
 
 def build(what: Package, folder: Path, torch: Path, compilers: Compilers) -> Path:
@@ -71,7 +71,7 @@ def build(what: Package, folder: Path, torch: Path, compilers: Compilers) -> Pat
         return _pack(what, folder, library.read_bytes())
 
 
-def found() -> Compilers:
+def installed_compilers() -> Compilers:
     """The compilers of this machine: nvcc and c++ on PATH, else those of the extra `programs`; ExportError."""
     nvcc, host = shutil.which("nvcc"), shutil.which(os.environ.get("CXX", "c++"))
     if nvcc is not None and host is not None:
@@ -121,7 +121,7 @@ def _run(command: Sequence[str], compilers: Compilers) -> None:
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         shown = "\n".join(lines[-30:])
-        raise ExportError(f"building with {compilers.said} failed ({Path(command[0]).name}):\n{shown}")
+        raise ExportError(f"building with {compilers.versions} failed ({Path(command[0]).name}):\n{shown}")
 
 
 def _pack(what: Package, folder: Path, library: bytes) -> Path:

@@ -44,7 +44,7 @@ class OpCall:
         self._elements = {parameter.label: parameter.element for parameter in definition.parameters}
         self._kernels: dict[tuple[torch.dtype, ...], int] = {}  # a cache: which one takes these dtypes
         self._bound: dict[tuple[int, int], BoundKernel] = {}  # a cache: by the kernel's number and the GPU's
-        self._said = False
+        self._warned = False
 
     def fake(self, *args: Any) -> Any:
         """The outputs without values: what tracing sees."""
@@ -52,20 +52,20 @@ class OpCall:
 
     def cuda(self, *args: Any) -> Any:
         """On the tensors' GPU and PyTorch's current stream."""
-        given = self._check(args)
-        outputs = self._allocate(given)
-        shape = self._shape(given, outputs)
+        checked = self._check(args)
+        outputs = self._allocate(checked)
+        shape = self._shape(checked, outputs)
         if shape is not None:
-            key = given.kernel, given.values[self._inputs[0]].device.index
+            key = checked.kernel, checked.values[self._inputs[0]].device.index
             bound = self._bound.get(key)
             if bound is None:
                 bound = self._bound[key] = self.definition.kernels[key[0]].bound(PhysicalGPU(key[1]))
             # Addresses: the tensors are checked, and a launch need not look at each of them again.
-            values = self._dense(given) | outputs
+            values = self._dense(checked) | outputs
             pack = [values[name] for name in self.definition.roles]
             bound.launch(shape, [ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in pack], None)
         if self._written:
-            torch.autograd.graph.increment_version([given.values[name] for name in self._written])
+            torch.autograd.graph.increment_version([checked.values[name] for name in self._written])
         return _result(outputs)
 
     def cpu(self, *args: Any) -> Any:
@@ -81,21 +81,21 @@ class OpCall:
         )
 
     def _virtual(self, device: Device, args: tuple[Any, ...]) -> Any:
-        given = self._check(args)
-        outputs = self._allocate(given)
-        shape = self._shape(given, outputs)
+        checked = self._check(args)
+        outputs = self._allocate(checked)
+        shape = self._shape(checked, outputs)
         if shape is not None:
-            self._say(device)
-            values = self._dense(given) | outputs
+            self._warn_once(device)
+            values = self._dense(checked) | outputs
             with torch.no_grad():
-                bound = self.definition.kernels[given.kernel].bound(device)
+                bound = self.definition.kernels[checked.kernel].bound(device)
                 bound.launch(shape, [values[name] for name in self.definition.roles], None)
         return _result(outputs)
 
-    def _say(self, device: Device) -> None:
+    def _warn_once(self, device: Device) -> None:
         """Once for each op: nobody should take these times for a GPU's."""
-        if not self._said:
-            self._said = True
+        if not self._warned:
+            self._warned = True
             warnings.warn(
                 f"{self.definition.name} runs on the {device.name}, which computes on the CPU: the results are the "
                 "kernel's, the time is not",
@@ -187,8 +187,8 @@ class OpCall:
 
     def _shape(self, bound: Given, outputs: dict[str, Tensor]) -> Shape | None:
         """The launch; None where it would be of no blocks, and there is nothing to write."""
-        definition, known = self.definition, bound.values | outputs
-        grid, block, shared = (definition.launch[name](known) for name in ("grid", "block", "shared"))
+        definition, values = self.definition, bound.values | outputs
+        grid, block, shared = (definition.launch[name](values) for name in ("grid", "block", "shared"))
         if 0 not in (grid if isinstance(grid, tuple | list) else (grid,)):
             return launch_shape(grid, block, shared, cooperative=definition.cooperative, cluster=definition.cluster)
         for name, tensor in outputs.items():

@@ -29,11 +29,11 @@ class Named:
     """A user's function with the names that it asks for, or what it would give each time."""
 
     value: Any
-    wants: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         """Its result, from those of `values` that it asks for."""
-        return self.value(*(values[name] for name in self.wants)) if callable(self.value) else self.value
+        return self.value(*(values[name] for name in self.needed)) if callable(self.value) else self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +73,16 @@ class Definition:
         return f"({', '.join(inputs)}) -> {results}"
 
 
-def named(value: Any, what: str, known: Iterable[str]) -> Named:
+def named(value: Any, what: str, names: Iterable[str]) -> Named:
     """`value`, called with what it asks for by name where it can be called; ValueError for a name that is not known."""
     if not callable(value):
         return Named(value)
-    wants = tuple(inspect.signature(value).parameters)
-    known = list(known)
-    for name in wants:
-        if name not in known:
-            raise ValueError(f"{what} asks for {name!r}, and there is {', '.join(known)}")
-    return Named(value, wants)
+    needed = tuple(inspect.signature(value).parameters)
+    names = list(names)
+    for name in needed:
+        if name not in names:
+            raise ValueError(f"{what} asks for {name!r}, and there is {', '.join(names)}")
+    return Named(value, needed)
 
 
 def define(
@@ -99,20 +99,20 @@ def define(
     specs = {key: parse_shape(text, key) for key, text in shape.items() if isinstance(text, str)}
     check_stars(specs)
     roles = _roles(name, parameters, shape, specs, scalars, in_place)
-    known = [key for key, role in roles.items() if role in (INPUT, IN_PLACE, ARGUMENT)]
+    defined = [key for key, role in roles.items() if role in (INPUT, IN_PLACE, ARGUMENT)]
     read = (spec.symbols for key, spec in specs.items() if roles[key] != OUTPUT)
-    known = list(dict.fromkeys([*known, *(symbol for symbols in read for symbol in symbols)]))
+    defined = list(dict.fromkeys([*defined, *(symbol for symbols in read for symbol in symbols)]))
     computed = {}
     for key, value in scalars.items():
-        computed[key] = named(value, f"{name}: scalars[{key!r}]", known)
-        known.append(key)
-    shapes = {key: specs.get(key) or named(text, f"{name}: shape[{key!r}]", known) for key, text in shape.items()}
-    _check_shapes(name, roles, shapes, known, zeroed)
+        computed[key] = named(value, f"{name}: scalars[{key!r}]", defined)
+        defined.append(key)
+    shapes = {key: specs.get(key) or named(text, f"{name}: shape[{key!r}]", defined) for key, text in shape.items()}
+    _check_shapes(name, roles, shapes, defined, zeroed)
     launch = {"grid": grid, "block": block, "shared": shared}
     return Definition(
         name=name, kernels=kernels, parameters=parameters, roles=roles, shapes=shapes, scalars=computed,
-        dtypes=tuple({p.label: p.dtype for p in one if roles[p.label] in (INPUT, IN_PLACE, OUTPUT)} for one in lists),
-        launch={key: named(value, f"{name}: {key}", [*known, *_of(roles, OUTPUT)]) for key, value in launch.items()},
+        dtypes=tuple({p.label: p.dtype for p in item if roles[p.label] in (INPUT, IN_PLACE, OUTPUT)} for item in lists),
+        launch={key: named(value, f"{name}: {key}", [*defined, *_of(roles, OUTPUT)]) for key, value in launch.items()},
         zeroed=frozenset(zeroed), cooperative=cooperative, cluster=cluster,
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def _roles(
 
 
 def _check_shapes(
-    name: str, roles: Mapping[str, str], shapes: Mapping[str, ShapeSpec | Named], known: Sequence[str],
+    name: str, roles: Mapping[str, str], shapes: Mapping[str, ShapeSpec | Named], defined: Sequence[str],
     zeroed: Sequence[str],
 ) -> None:  # fmt: skip
     outputs = _of(roles, OUTPUT)
@@ -183,9 +183,9 @@ def _check_shapes(
                 "write const where it only reads, or name it in in_place"
             )
         spec = shapes[key]
-        missing = [s for s in spec.symbols if s not in known] if isinstance(spec, ShapeSpec) else []
+        missing = [s for s in spec.symbols if s not in defined] if isinstance(spec, ShapeSpec) else []
         if missing:
-            raise ValueError(f"{name}: shape of {key} has {missing[0]!r}, and there is {', '.join(known)}")
+            raise ValueError(f"{name}: shape of {key} has {missing[0]!r}, and there is {', '.join(defined)}")
     for key, spec in shapes.items():
         arrays = (
             [s for s in spec.symbols if roles.get(s) in (INPUT, IN_PLACE, OUTPUT)]

@@ -23,26 +23,26 @@ class Gradient:
         self._op, self._arguments = definition.name, definition.arguments
         self._inputs, self._outputs = definition.of(INPUT), definition.of(OUTPUT)
         self._function = as_op(backward) or backward
-        self._wants = _wants(self._function)
+        self._needed = _needed_names(self._function)
         self._results = _results(self._function)
-        known = [*(f"d{name}" for name in self._outputs), *self._arguments, *self._outputs]
-        self._check(known)
+        available = [*(f"d{name}" for name in self._outputs), *self._arguments, *self._outputs]
+        self._check(available)
 
     def keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Save what the backward function asks for."""
         outputs = (output,) if len(self._outputs) == 1 else output
         values = dict(zip(self._arguments, inputs, strict=True)) | dict(zip(self._outputs, outputs, strict=True))
-        tensors = [name for name in self._wants if isinstance(values.get(name), Tensor)]
+        tensors = [name for name in self._needed if isinstance(values.get(name), Tensor)]
         ctx.save_for_backward(*(values[name] for name in tensors))
         ctx.kept = tensors
-        ctx.numbers = {name: values[name] for name in self._wants if name in values and name not in tensors}
-        ctx.mark_non_differentiable(*(values[name] for name in self._outputs if f"d{name}" not in self._wants))
+        ctx.numbers = {name: values[name] for name in self._needed if name in values and name not in tensors}
+        ctx.mark_non_differentiable(*(values[name] for name in self._outputs if f"d{name}" not in self._needed))
 
     def give(self, ctx: Any, *slopes: Tensor) -> Any:
         """Gradients in the order of the arguments; None for numbers."""
         values = dict(zip(ctx.kept, ctx.saved_tensors, strict=True)) | ctx.numbers
         values |= {f"d{name}": slope for name, slope in zip(self._outputs, slopes, strict=True)}
-        grads = self._by_input(self._function(*(values[name] for name in self._wants)))
+        grads = self._by_input(self._function(*(values[name] for name in self._needed)))
         for needed, name in zip(ctx.needs_input_grad, self._arguments, strict=True):
             if needed and name not in grads:
                 raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(grads)}")
@@ -63,17 +63,17 @@ class Gradient:
             )
         return dict(zip(names, grads_in_order, strict=True))
 
-    def _check(self, known: list[str]) -> None:
-        for name in self._wants:
-            if name not in known:
-                raise ValueError(f"{self._op}: backward asks for {name!r}, and there is {', '.join(known)}")
+    def _check(self, available: list[str]) -> None:
+        for name in self._needed:
+            if name not in available:
+                raise ValueError(f"{self._op}: backward asks for {name!r}, and there is {', '.join(available)}")
         for name in self._results:
             if name not in self._inputs:
                 raise ValueError(
                     f"{self._op}: backward gives d{name}, and {name} is no tensor that is given: "
                     f"those are {', '.join(self._inputs)}"
                 )
-        if not any(f"d{name}" in self._wants for name in self._outputs):
+        if not any(f"d{name}" in self._needed for name in self._outputs):
             slopes = " or ".join(f"d{name}" for name in self._outputs)
             raise ValueError(f"{self._op}: backward does not ask for {slopes}, the gradient of what the op gives")
 
@@ -94,7 +94,7 @@ def as_op(backward: Any) -> Any:
     return packet if isinstance(packet, torch._ops.OpOverload) else None
 
 
-def _wants(function: Any) -> tuple[str, ...]:
+def _needed_names(function: Any) -> tuple[str, ...]:
     op = as_op(function)
     return (
         tuple(argument.name for argument in op._schema.arguments)

@@ -37,11 +37,11 @@ class ShapeSpec:
         starred, tail = self.tokens[head : head + 1], self.tokens[head + 1 :]
         if len(shape) != len(self.tokens) and not (starred and len(shape) >= len(self.tokens) - 1):
             raise ValueError(f"{name} has shape {tuple(shape)}, not {self}")
-        behind = len(shape) - len(tail)
-        for token, size in zip(self.tokens[:head] + tail, (*shape[:head], *shape[behind:]), strict=True):
+        tail_start = len(shape) - len(tail)
+        for token, size in zip(self.tokens[:head] + tail, (*shape[:head], *shape[tail_start:]), strict=True):
             self._settle(token, size, name, sizes, shape)
         if starred:
-            self._settle_axes(starred[0][1:], tuple(shape[head:behind]), name, sizes, shape)
+            self._settle_axes(starred[0][1:], tuple(shape[head:tail_start]), name, sizes, shape)
 
     def resolve(self, sizes: Sizes) -> tuple[Any, ...]:
         """The shape that the settled symbols give."""

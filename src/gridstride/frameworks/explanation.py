@@ -107,13 +107,13 @@ def _explanation(runs: Sequence[ObservedRun], kernel_lines: Sequence[KernelLines
     lines: dict[str, dict[PythonLine, None]] = {}  # in the order in which they are met
     for graph in kernel_lines:
         for numbered, stacks in graph.items():
-            lines.setdefault(numbered.partition(":")[0], {}).update(dict.fromkeys(_places(stacks)))
+            lines.setdefault(numbered.partition(":")[0], {}).update(dict.fromkeys(_innermost_lines(stacks)))
     kernels = [ExplainedKernel(run.kernel, run, tuple(lines.get(run.kernel, ()))) for run in runs]
     launched = {run.kernel for run in runs}
-    return Explanation(kernels, [(name, tuple(known)) for name, known in lines.items() if name not in launched])
+    return Explanation(kernels, [(name, tuple(line_list)) for name, line_list in lines.items() if name not in launched])
 
 
-def _places(stacks: Sequence[str]) -> Iterator[PythonLine]:
+def _innermost_lines(stacks: Sequence[str]) -> Iterator[PythonLine]:
     """The innermost line of each stack."""
     for stack in stacks:
         frames = _FRAME.findall(stack)

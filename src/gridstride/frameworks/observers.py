@@ -29,7 +29,7 @@ def observed() -> Iterator[list[ObservedRun]]:
         try:
             yield runs
         finally:
-            _open[:] = [each for each in _open if each is not runs]
+            _open[:] = [entry for entry in _open if entry is not runs]
 
 
 @contextmanager

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
 from typing import Any
 
 from gridstride.compiler.frontends import require
 from gridstride.compiler.python.triton_text import AT_LEAST
-from gridstride.frameworks.pallas_kernel import PallasCall, PallasKernel, Place
+from gridstride.frameworks.pallas_kernel import FunctionLine, PallasCall, PallasKernel
+from gridstride.frameworks.shared_setting import SettingUser, SharedSetting
 from gridstride.frameworks.triton_launcher import virtual_gpu
 
 _JAX = (0, 10)
@@ -17,62 +16,38 @@ _WARPS, _STAGES = 4, 3
 """Where a kernel names none: JAX's own for its GPUs."""
 
 
-class PallasActivation:
+class PallasActivation(SettingUser):
     """Pallas on the virtual GPU from the moment that this is made; at the end of a `with` JAX is as it was.
 
     JAX forgets then what it compiled.
     """
 
     def __init__(self) -> None:
+        super().__init__(_RULE)
         require("jax", distribution="jax", at_least=_JAX, install="'jax>=0.10'", what="JAX")
         require("triton", distribution="triton", at_least=AT_LEAST, install="'triton>=3.6'", what="Triton")
-        _RULE.take()
-        self._taken = True
-
-    def __enter__(self) -> PallasActivation:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.deactivate()
-
-    def deactivate(self) -> None:
-        """Take it back, unless others have it so, too."""
-        was_active, self._taken = self._taken, False
-        if was_active:
-            _RULE.leave()
+        self.take()
 
     def __repr__(self) -> str:
-        return f"<Pallas {'on the virtual GPU' if self._taken else 'as ever'}>"
+        return f"<Pallas {'on the virtual GPU' if self._active else 'as ever'}>"
 
 
-class _Rule:
-    """How JAX lowers a kernel for the processor: ours while anybody wants it."""
+class _Rule(SharedSetting):
+    """How JAX lowers a kernel for the processor."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-
-    def take(self) -> None:
+    def put_ours(self) -> None:
         from jax._src.interpreters import mlir
         from jax._src.pallas.pallas_call import pallas_call_p
 
-        with self._lock:
-            if not self._users:
-                mlir.register_lowering(pallas_call_p, lower, platform=_CPU)
-            self._users += 1
+        mlir.register_lowering(pallas_call_p, lower, platform=_CPU)
 
-    def leave(self) -> None:
+    def put_back(self) -> None:
         import jax
         from jax._src.interpreters import mlir
         from jax._src.pallas.pallas_call import pallas_call_p
 
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                del mlir._platform_specific_lowerings[_CPU][pallas_call_p]
-                jax.clear_caches()
+        del mlir._platform_specific_lowerings[_CPU][pallas_call_p]
+        jax.clear_caches()
 
 
 _RULE = _Rule()
@@ -116,7 +91,7 @@ def compiled(
     x, y, z = (*lowered.grid, 1, 1, 1)[:3]
     call = PallasCall(
         lowered.module.operation.get_asm(enable_debug_info=True),
-        Place.of(jaxpr.debug_info.func_src_info),
+        FunctionLine.of(jaxpr.debug_info.func_src_info),
         grid=(x, y, z),
         num_warps=params.num_warps or _WARPS,
         num_stages=params.num_stages or _STAGES,

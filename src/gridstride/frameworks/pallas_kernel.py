@@ -30,17 +30,17 @@ _UNKNOWN = "loc(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FunctionLine:
     """Where the kernel's function is defined."""
 
     file: str
     line: int
 
     @classmethod
-    def of(cls, words: str | None) -> Place:
+    def of(cls, words: str | None) -> FunctionLine:
         """From "name at file:line", as JAX says it."""
-        found = _PLACE.search(words or "")
-        return cls(found["file"], int(found["line"])) if found else cls("<pallas>", 1)
+        match = _PLACE.search(words or "")
+        return cls(match["file"], int(match["line"])) if match else cls("<pallas>", 1)
 
     @property
     def text(self) -> str:
@@ -58,13 +58,13 @@ class Place:
 class PallasSource:
     """The source of a module: the same PTX for any chip, which may refuse it."""
 
-    def __init__(self, place: Place, code: TritonCode, names: Sequence[str]) -> None:
-        self.filename = place.file
-        self.text = place.text
+    def __init__(self, location: FunctionLine, code: TritonCode, names: Sequence[str]) -> None:
+        self.filename = location.file
+        self.text = location.text
         own = [SourceParameter(name, "void*", True, None) for name in names]
         scratch = [SourceParameter(f"scratch {number}", "void*", True, None) for number in range(1, code.hidden + 1)]
         self.signatures: Mapping[str, KernelSignature] = {
-            code.entry: KernelSignature(code.entry, (*own, *scratch), (), place.line)
+            code.entry: KernelSignature(code.entry, (*own, *scratch), (), location.line)
         }
         self._unit = CompiledUnit(code.ptx)
 
@@ -82,7 +82,7 @@ class PallasCall:
     """
 
     ttir: str
-    place: Place
+    location: FunctionLine
     grid: tuple[int, int, int]
     num_warps: int
     num_stages: int
@@ -99,26 +99,26 @@ class PallasKernel:
 
     def __init__(self, call: PallasCall, device: Device) -> None:
         self._code = compile_text(
-            call.place.located(call.ttir), parameters=len(call.names), num_warps=call.num_warps,
+            call.location.located(call.ttir), parameters=len(call.names), num_warps=call.num_warps,
             num_stages=call.num_stages, arch=device.properties.arch,
         )  # fmt: skip
-        self._kernel = Module(PallasSource(call.place, self._code, call.names))[self._code.entry]
+        self._kernel = Module(PallasSource(call.location, self._code, call.names))[self._code.entry]
         self._call, self._device = call, device
 
     def __call__(self, *inputs: Array) -> list[Array]:
         """KernelFault; LaunchError for what the chip cannot run."""
         with use(asked_for() or self._device), latest_watches():
-            given = [to_device(_plain(np.asarray(each))) for each in inputs]
-            made = [self._output(number, given) for number in range(len(self._call.outputs))]
-            values = [*given, *made, *hidden_values(self._code, self._call.grid)]
+            arguments = [to_device(_plain(np.asarray(array))) for array in inputs]
+            outputs = [self._output(number, arguments) for number in range(len(self._call.outputs))]
+            values = [*arguments, *outputs, *hidden_values(self._code, self._call.grid)]
             how = {"grid": self._call.grid, "block": self._code.threads, "shared": self._code.shared}
             run_kernel(self._kernel, values, how)
-            pairs = zip(made, self._call.outputs, strict=True)
+            pairs = zip(outputs, self._call.outputs, strict=True)
             return [array.numpy().view(dtype).reshape(shape) for array, (shape, dtype) in pairs]
 
-    def _output(self, number: int, given: Sequence[DeviceArray]) -> DeviceArray:
+    def _output(self, number: int, arguments: Sequence[DeviceArray]) -> DeviceArray:
         if number in self._call.aliases:
-            return given[self._call.aliases[number]]
+            return arguments[self._call.aliases[number]]
         shape, dtype = self._call.outputs[number]
         return empty(max(1, int(np.prod(shape))), _stored(dtype))
 

@@ -37,12 +37,12 @@ class VirtualCompiler(CUDABackend):  # type: ignore[misc]
 @contextmanager
 def cpu_backend() -> Iterator[None]:
     """Have Triton know a backend for the processor's tensors; one that is there goes before it afterwards."""
-    before = backends.get(CPU)
+    previous_backend = backends.get(CPU)
     backends[CPU] = Backend(VirtualCompiler, VirtualDriver)
     try:
         yield
     finally:
-        if before is None:
+        if previous_backend is None:
             del backends[CPU]
         else:
-            backends[CPU] = before
+            backends[CPU] = previous_backend

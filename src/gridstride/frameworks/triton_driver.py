@@ -39,15 +39,15 @@ class Utilities:
 
     def get_device_properties(self, device: object = None) -> dict[str, int]:
         """Limits and rates of the virtual GPU in use, under Triton's names; clocks in kHz."""
-        known = virtual_gpu().properties
+        properties = virtual_gpu().properties
         return {
-            "max_shared_mem": known.shared_per_block_optin,
-            "max_num_regs": known.registers_per_multiprocessor,
-            "multiprocessor_count": known.multiprocessors,
-            "warpSize": known.warp_size,
-            "sm_clock_rate": round(known.clock_mhz * 1000),
-            "mem_clock_rate": round(known.memory_clock_mhz * 1000),
-            "mem_bus_width": known.memory_bus_bits,
+            "max_shared_mem": properties.shared_per_block_optin,
+            "max_num_regs": properties.registers_per_multiprocessor,
+            "multiprocessor_count": properties.multiprocessors,
+            "warpSize": properties.warp_size,
+            "sm_clock_rate": round(properties.clock_mhz * 1000),
+            "mem_clock_rate": round(properties.memory_clock_mhz * 1000),
+            "mem_bus_width": properties.memory_bus_bits,
         }
 
 

@@ -44,8 +44,8 @@ class CompiledSource:
     """What Triton's runtime has compiled, as the source of a module: the same PTX for any chip, which may refuse it."""
 
     def __init__(self, function: TritonFunction, code: TritonCode) -> None:
-        self.filename = function.place.file
-        self.text = function.place.text
+        self.filename = function.location.file
+        self.text = function.location.text
         self.signatures: Mapping[str, KernelSignature] = {function.name: triton_signature(function, code.hidden)}
         self._unit = CompiledUnit(code.ptx)
 
@@ -78,7 +78,7 @@ def _function(entry: str, source: Any, metadata: Any) -> TritonFunction:
     return TritonFunction(
         function=jit,
         name=entry,
-        place=FunctionSource(file_of(jit), first_line(jit)),
+        location=FunctionSource(file_of(jit), first_line(jit)),
         types=runtime_types(source.signature),
         aligned=frozenset(),
         constants={},
@@ -154,7 +154,7 @@ _binaries: WeakValueDictionary[tuple[str, bytes, str], Binary] = WeakValueDictio
 
 def binary(entry: str, ptx: bytes, arch: str) -> Binary:
     """The PTX of a compiled kernel, the same one each time Triton loads it on a chip of `arch`, while it is in use."""
-    known = _binaries.get((entry, ptx, arch))
-    if known is None:
-        known = _binaries[entry, ptx, arch] = Binary(entry, ptx.decode())
-    return known
+    cached = _binaries.get((entry, ptx, arch))
+    if cached is None:
+        cached = _binaries[entry, ptx, arch] = Binary(entry, ptx.decode())
+    return cached

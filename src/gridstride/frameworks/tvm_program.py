@@ -62,7 +62,7 @@ class TvmProgram:
         require("tvm", distribution="apache-tvm", at_least=_AT_LEAST, install="'apache-tvm>=0.27'", what="TVM")
         self._host = getattr(library, "mod", library)
         self._imported = list(self._host.imports)
-        self._device_code = next((each for each in self._imported if each.kind == "cuda"), None)
+        self._device_code = next((module for module in self._imported if module.kind == "cuda"), None)
         if self._device_code is None:
             raise ValueError('the library has no CUDA kernels: tvm.compile(…, target="cuda") makes them')
         self.source: str = self._device_code.inspect_source("cuda")
@@ -79,11 +79,11 @@ class TvmProgram:
     def run(self, name: str, *arguments: Any) -> None:
         """A function by its name; numbers go to it as they are."""
         device = virtual_gpu()
-        given = [to_device(each) if isinstance(each, np.ndarray) else each for each in arguments]
-        tensors = [_tensor(each) if isinstance(each, DeviceArray) else each for each in given]
-        with _lock, self._known():
+        arrays = [to_device(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
+        tensors = [_tensor(argument) if isinstance(argument, DeviceArray) else argument for argument in arrays]
+        with _lock, self._with_kernels_registered():
             self._call(name, tensors, device.name)
-        for host, array in zip(arguments, given, strict=True):
+        for host, array in zip(arguments, arrays, strict=True):
             if isinstance(host, np.ndarray) and host.flags.writeable:
                 host[...] = array.numpy()
 
@@ -97,24 +97,24 @@ class TvmProgram:
             raise LaunchError(f"{name}: TVM's host code does not run on {device}: {error}") from error
 
     @contextmanager
-    def _known(self) -> Iterator[None]:
+    def _with_kernels_registered(self) -> Iterator[None]:
         """TVM finds our kernels by their names, and no GPU needs choosing."""
         import tvm_ffi
 
-        before = tvm_ffi.get_global_func(_SET_DEVICE)
-        tvm_ffi.register_global_func(_SET_DEVICE, _set_device(before), override=True)
+        set_device = tvm_ffi.get_global_func(_SET_DEVICE)
+        tvm_ffi.register_global_func(_SET_DEVICE, _set_device(set_device), override=True)
         for info in self.kernels.values():
             tvm_ffi.register_global_func(info.name, self._launcher(info), override=True)
         self._host.clear_imports()
         try:
             yield
         finally:
-            for each in self._imported:
-                self._host.import_module(each)
+            for module in self._imported:
+                self._host.import_module(module)
             for name in self.kernels:
                 with suppress(ValueError, RuntimeError):
                     tvm_ffi.registry.remove_global_func(name)
-            tvm_ffi.register_global_func(_SET_DEVICE, before, override=True)
+            tvm_ffi.register_global_func(_SET_DEVICE, set_device, override=True)
 
     def _launcher(self, info: KernelInfo) -> Any:
         def launch(*values: Any) -> None:
@@ -127,7 +127,7 @@ class TvmProgram:
         return launch
 
     def _launch(self, info: KernelInfo, values: tuple[Any, ...]) -> None:
-        given, extents = values[: len(info.pointers)], values[len(info.pointers) :]
+        pointers, extents = values[: len(info.pointers)], values[len(info.pointers) :]
         how: dict[str, Any] = {"grid": [1, 1, 1], "block": [1, 1, 1], "shared": 0}
         for tag, extent in zip(info.tags, extents, strict=True):
             if tag == _SHARED:
@@ -138,16 +138,16 @@ class TvmProgram:
             of, axis = _EXTENTS[tag]
             how["grid" if of == "blockIdx" else "block"][axis] = int(extent)
         how |= {"grid": tuple(how["grid"]), "block": tuple(how["block"])}
-        pairs = zip(given, info.pointers, strict=True)
-        run_kernel(self._module[info.name], [_address(each) if pointer else each for each, pointer in pairs], how)
+        pairs = zip(pointers, info.pointers, strict=True)
+        run_kernel(self._module[info.name], [_address(value) if pointer else value for value, pointer in pairs], how)
 
 
 def _address(value: Any) -> ctypes.c_void_p:
     return value if isinstance(value, ctypes.c_void_p) else ctypes.c_void_p(int(value))
 
 
-def _set_device(before: Any) -> Any:
-    return lambda kind, number: None if kind == _CUDA else before(kind, number)
+def _set_device(original: Any) -> Any:
+    return lambda kind, number: None if kind == _CUDA else original(kind, number)
 
 
 class _OnCuda:

@@ -20,9 +20,9 @@ def palette(*colours: str) -> Pixels:
     )
 
 
-def with_first(first: str, rest: Pixels) -> Pixels:
+def with_first(first: str, base: Pixels) -> Pixels:
     """The palette with another colour for index 0."""
-    changed = rest.copy()
+    changed = base.copy()
     changed[0] = palette(first, first)[0]
     return changed
 

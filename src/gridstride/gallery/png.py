@@ -35,20 +35,22 @@ def apng(frames: Iterable[Pixels], palette: Pixels | None, *, milliseconds: int)
     the rectangle that changed, no more.
     """
     encoded: list[_Frame] = []
-    before: Pixels | None = None
+    previous: Pixels | None = None
     for pixels in frames:
-        encoded.append(_frame(pixels, before))
-        before = pixels
-    assert before is not None, "an animation has a frame"
-    height, width = before.shape[:2]
+        encoded.append(_frame(pixels, previous))
+        previous = pixels
+    assert previous is not None, "an animation has a frame"
+    height, width = previous.shape[:2]
     sequence = 0
     chunks = [_chunk(b"acTL", struct.pack(">II", len(encoded), 0))]
     chunks += _head(width, height, palette)[1:]
-    chunks.append(_chunk(b"IDAT", _packed(before)))
+    chunks.append(_chunk(b"IDAT", _packed(previous)))
     for number, frame in enumerate(encoded, 1):
         shown = milliseconds * (4 if number == len(encoded) else 1)
-        place = struct.pack(">IIIIIHHBB", sequence, frame.width, frame.height, frame.left, frame.top, shown, 1000, 0, 0)
-        chunks.append(_chunk(b"fcTL", place))
+        control = struct.pack(
+            ">IIIIIHHBB", sequence, frame.width, frame.height, frame.left, frame.top, shown, 1000, 0, 0
+        )
+        chunks.append(_chunk(b"fcTL", control))
         chunks.append(_chunk(b"fdAT", struct.pack(">I", sequence + 1) + frame.data))
         sequence += 2
     return b"".join((SIGNATURE, _head(width, height, palette)[0], *chunks, _chunk(b"IEND", b"")))
@@ -65,11 +67,11 @@ class _Frame:
     data: bytes
 
 
-def _frame(pixels: Pixels, before: Pixels | None) -> _Frame:
+def _frame(pixels: Pixels, previous: Pixels | None) -> _Frame:
     """What is to be drawn over the frame before; one pixel where nothing has changed."""
     rows, columns = slice(0, pixels.shape[0]), slice(0, pixels.shape[1])
-    if before is not None:
-        changed = (pixels != before).reshape(*pixels.shape[:2], -1).any(-1)
+    if previous is not None:
+        changed = (pixels != previous).reshape(*pixels.shape[:2], -1).any(-1)
         rows, columns = _extent(changed.any(1)), _extent(changed.any(0))
     part = pixels[rows, columns]
     return _Frame(columns.start, rows.start, part.shape[1], part.shape[0], _packed(part))

@@ -59,9 +59,9 @@ def _another_order(signature: Signature, parameters: Sequence[KernelParameter]) 
         not _difference(expected[index], parameter, 1) for index, parameter in zip(named, parameters, strict=True)
     ):
         return f": {_swapped(named, parameters)}"
-    for one, other in combinations(range(len(parameters)), 2):
+    for first, second in combinations(range(len(parameters)), 2):
         order = list(range(len(parameters)))
-        order[one], order[other] = other, one
+        order[first], order[second] = second, first
         if all(
             not _difference(expected[index], parameter, 1) for index, parameter in zip(order, parameters, strict=True)
         ):

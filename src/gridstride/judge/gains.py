@@ -91,8 +91,8 @@ def changes(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[Ch
     moved = {name: Change(name, before.get(name, 0), after.get(name, 0)) for name in _COUNTED}
     worth = [c for c in moved.values() if c.before != c.after and not 1 / _WORTH_SAYING < c.ratio < _WORTH_SAYING]
     sectors, requests = moved["global_sectors"], moved["global_requests"]
-    alike = sectors.ratio < _SAME * requests.ratio and requests.ratio < _SAME * sectors.ratio
-    if sectors in worth and requests in worth and alike:
+    same_ratio = sectors.ratio < _SAME * requests.ratio and requests.ratio < _SAME * sectors.ratio
+    if sectors in worth and requests in worth and same_ratio:
         worth.remove(requests)
     return tuple(sorted(worth, key=lambda change: (change.counter == "barriers", -change.ratio)))
 
@@ -122,7 +122,7 @@ def closing(results: Sequence[RungResult], *, where: str, rejected: int, missed:
     """The climb in a sentence or two."""
     failed = [result.rung for result in results if result.verdict == "fail"]
     passed = len(results) - len(failed)
-    parts = [_how_many(passed, failed, where)]
+    parts = [_count_text(passed, failed, where)]
     if top := _first_to_last(results):
         parts.append(top)
     if wrong:
@@ -135,7 +135,7 @@ def closing(results: Sequence[RungResult], *, where: str, rejected: int, missed:
     return " ".join(parts)
 
 
-def _how_many(passed: int, failed: Sequence[str], where: str) -> str:
+def _count_text(passed: int, failed: Sequence[str], where: str) -> str:
     if failed:
         return f"{passed} of {passed + len(failed)} rungs pass on {where}; {', '.join(failed)} failed."
     return f"All {passed} rungs pass on {where}." if passed != 1 else f"The rung passes on {where}."

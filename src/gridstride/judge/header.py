@@ -77,7 +77,7 @@ class SymbolicLaunch:
     cooperative: bool = False
 
     @property
-    def together(self) -> dict[str, bool]:
+    def flags(self) -> dict[str, bool]:
         """What a launch is told besides its shape so that all of its blocks are on the GPU at once."""
         return {"cooperative": True} if self.cooperative else {}
 
@@ -165,12 +165,12 @@ def split_values(text: str) -> tuple[str, ...]:
 
 def _close_up(text: str) -> str:
     """Take the spaces out of brackets, so that the spaces left are between values."""
-    kept, depth = [], 0
+    result, depth = [], 0
     for character in text:
         depth += (character == "(") - (character == ")")
         if not (depth > 0 and character.isspace()):
-            kept.append(character)
-    return "".join(kept)
+            result.append(character)
+    return "".join(result)
 
 
 def _opening_comment(source: str) -> list[str]:
@@ -217,8 +217,8 @@ def _launch(fields: Mapping[str, HeaderField], filename: str) -> SymbolicLaunch 
             raise HeaderError(filename, fields["shared"].line, "shared needs a grid and a block beside it")
         return None
     if len(keys) == 1:
-        other = "block" if keys[0] == "grid" else "grid"
-        raise HeaderError(filename, fields[keys[0]].line, f"{keys[0]} needs a line `// {other}: …` beside it")
+        missing = "block" if keys[0] == "grid" else "grid"
+        raise HeaderError(filename, fields[keys[0]].line, f"{keys[0]} needs a line `// {missing}: …` beside it")
     values = {key: _values(key, fields[key], filename) for key in keys}
     shared = fields.get("shared")
     return SymbolicLaunch(

@@ -211,20 +211,21 @@ class Ladder:
         seconds = _VERDICT * self._virtual.time_limit if isinstance(self._virtual, VirtualGPU) else math.inf
         verification = self._verified(runnable, seconds=seconds, progress=self._listeners.case)
         facts = runnable.facts
-        seen = coverage(
+        case_coverage = coverage(
             self.problem,
-            verification.seen,
+            verification.passed,
             runnable.launch,
             float_index=facts.float_index,
+            tallies=facts.tallies,
             conditions=facts.conditions,
         )
         result = replace(
             result,
-            coverage=seen,
+            coverage=case_coverage,
             repeatable=verification.repeatable,
             findings=with_products_that_wrap(verification.findings, self.problem, runnable, verification.failed)
             or outgrown_variables(self.problem, verification, runnable)
-            or missing_classes(seen),
+            or missing_classes(case_coverage),
             max_error=verification.max_error if result.max_error is None else result.max_error,
             cases=verification.cases,
             notes=(*result.notes, *unreached_lines(verification)),
@@ -256,9 +257,9 @@ class Ladder:
         first = verify(self.problem, runnable, self.cases_of(runnable), seconds=seconds, progress=progress)
         if first.findings:
             return first
-        more = prepare(self.problem, path_cases(self.problem, first.seen, first.paths, seed=self.seed), keep=False)
-        left = seconds - first.seconds
-        return first.followed_by(verify(self.problem, runnable, more, seconds=left, progress=progress))
+        more = prepare(self.problem, path_cases(self.problem, first.passed, first.paths, seed=self.seed), keep=False)
+        seconds_left = seconds - first.seconds
+        return first.followed_by(verify(self.problem, runnable, more, seconds=seconds_left, progress=progress))
 
     def _findings(self, file: KernelFile) -> tuple[Finding, ...]:
         try:

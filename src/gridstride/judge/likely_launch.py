@@ -33,8 +33,10 @@ def cuda_header(signature: Signature, kernel: KernelFile) -> list[str]:
     """Lines that open a CUDA C++ file; none where its text does not tell what they should be."""
     if len(kernel.source) > _LONGEST:
         return []
-    known = signatures(kernel.source)
-    own = known.get(kernel.entry or "") or (next(iter(known.values())) if len(known) == 1 else None)
+    kernel_signatures = signatures(kernel.source)
+    own = kernel_signatures.get(kernel.entry or "") or (
+        next(iter(kernel_signatures.values())) if len(kernel_signatures) == 1 else None
+    )
     if own is None:
         return []
     lines = _lines(signature, IndexText(kernel.source, _sizes(signature, own.parameters)), kernel.source)
@@ -95,10 +97,10 @@ def _extents(signature: Signature, axes: Sequence[Axis | None]) -> list[tuple[Ax
 def _across_and_down(signature: Signature, axes: Sequence[Axis]) -> list[tuple[Axis | None, str]]:
     """Of two axes one counts rows and is held against nothing: the other one's bound says which rows."""
     output = next(parameter for parameter in signature.parameters if parameter.written)
-    others = [extent for extent in output.shape if extent not in (axes[0].bound, axes[1].bound)]
-    if len(output.shape) != 2 or len(others) != 1 or any(not axis.bound and axis.step != "1" for axis in axes):
+    other_extents = [extent for extent in output.shape if extent not in (axes[0].bound, axes[1].bound)]
+    if len(output.shape) != 2 or len(other_extents) != 1 or any(not axis.bound and axis.step != "1" for axis in axes):
         return []
-    return [(axis, axis.bound or others[0]) for axis in axes]
+    return [(axis, axis.bound or other_extents[0]) for axis in axes]
 
 
 def _extent_of_rows(signature: Signature) -> str:
@@ -115,16 +117,16 @@ def _extent_of_rows(signature: Signature) -> str:
 def _extent_of_elements(signature: Signature) -> str:
     """All elements of the output; empty where their number is no size."""
     output = next(parameter for parameter in signature.parameters if parameter.written)
-    known = all(re.search("[A-Za-z]", extent) for extent in output.shape)
-    return "*".join(map(_factor, output.shape)) if known else ""
+    all_symbolic = all(re.search("[A-Za-z]", extent) for extent in output.shape)
+    return "*".join(map(_factor, output.shape)) if all_symbolic else ""
 
 
 def _block(text: IndexText, source: str, axes: Sequence[Axis | None]) -> list[int]:
     """Threads of a block along x, and along y where the kernel has an index of it."""
     letters = "xy" if text.has("threadIdx.y") else "x"
     steps = [_threads(text, axis) for axis in axes[: len(letters)]]
-    alone = not any(axes) and any(map(text.has, ("gridDim", "this_grid")))
-    if None in steps or alone or text.has("threadIdx.z"):
+    is_single_block = not any(axes) and any(map(text.has, ("gridDim", "this_grid")))
+    if None in steps or is_single_block or text.has("threadIdx.z"):
         return []
     if not text.has("threadIdx.x"):
         return [1] if any(axes) or re.search(r"\b(?:for|while)\b", source) else []  # an empty one tells nothing
@@ -230,12 +232,12 @@ def _programs(signature: Signature, text: IndexText, constants: Sequence[str]) -
 def _by_name(signature: Signature, kernel: str, own: Sequence[str]) -> Mapping[str, str]:
     """The problem's sizes by the kernel's names, as the judge matches them."""
     sizes = _size_names(signature)
-    pairs = zip(own, _places(signature, kernel, own), strict=False)
+    pairs = zip(own, _argument_order(signature, kernel, own), strict=False)
     named = {name: signature.parameters[position].name for name, position in pairs}
-    return {name: theirs for name, theirs in named.items() if theirs in sizes}
+    return {name: size_name for name, size_name in named.items() if size_name in sizes}
 
 
-def _places(signature: Signature, kernel: str, own: Sequence[str]) -> Sequence[int]:
+def _argument_order(signature: Signature, kernel: str, own: Sequence[str]) -> Sequence[int]:
     try:
         return match(
             kernel, own, [ProblemParameter(parameter.name, parameter.role) for parameter in signature.parameters]
@@ -250,7 +252,7 @@ def _numba(signature: Signature, kernel: KernelFile, function: ast.FunctionDef) 
     text = "\n".join([_loops(function), ast.unparse(function).replace("cuda.", "")])
     text = re.sub(r"\(?(\w+)(?:, (\w+))?\)? = grid\(\d\)", _thread_numbers, text)
     text = re.sub(r"\b(?:and|or)\b", "&", text)
-    for name, position in zip(own, _places(signature, function.name, own), strict=False):
+    for name, position in zip(own, _argument_order(signature, function.name, own), strict=False):
         shape = signature.parameters[position].shape
         for at, extent in enumerate(shape):
             text = text.replace(f"{name}.shape[{at}]", extent)

@@ -44,7 +44,7 @@ def match(kernel: str, own: Sequence[str], parameters: Sequence[ProblemParameter
     unmatched = [name for name in own if name not in positions]
     free = [index for index in range(len(parameters)) if index not in positions.values()]
     if len(unmatched) != len(free) and (unmatched or any(parameters[index].role != "scalar" for index in free)):
-        raise ValueError(_too_many_or_few(kernel, own, unmatched, [parameters[index] for index in free], parameters))
+        raise ValueError(_count_mismatch(kernel, own, unmatched, [parameters[index] for index in free], parameters))
     positions |= dict(zip(unmatched, free, strict=False))
     order = tuple(positions[name] for name in own)
     return Match(order, _note(own, order, parameters, _BY_POSITION if unmatched else "name"))
@@ -86,8 +86,8 @@ def _meaning(name: str, parameters: Sequence[ProblemParameter]) -> str:
     """One word for all names of the only output, of the only input, of the only number."""
     plain = _plain(name)
     for role, words in (("out", _OUTPUTS), ("in", _INPUTS), ("scalar", _COUNTS)):
-        alone = [parameter.name for parameter in parameters if parameter.role == role]
-        if len(alone) == 1 and (plain in words or name in alone):
+        of_role = [parameter.name for parameter in parameters if parameter.role == role]
+        if len(of_role) == 1 and (plain in words or name in of_role):
             return f"<{role}>"
     return plain
 
@@ -104,7 +104,7 @@ def _note(own: Sequence[str], order: Sequence[int], parameters: Sequence[Problem
     return f"{_MATCHED} {by}: {pairs}"
 
 
-def _too_many_or_few(
+def _count_mismatch(
     kernel: str,
     own: Sequence[str],
     unmatched: Sequence[str],

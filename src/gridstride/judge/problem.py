@@ -139,7 +139,8 @@ class Problem:
     everybody may know; hidden ones are drawn up to `largest`, next to `tiles` among others. `observed` is the case
     whose counters are shown, `timed` the one that is timed. `without` names kinds of data that are left out, each with
     the reason. `arrange` is given the values as drawn and gives those that must be others: indices that lie within what
-    they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits, `aligned`
+    they point into, a number that must not be negative. `unrepeatable` says why two runs may differ in bits (a
+    kernel with atomics may without it, where `same_bits` does not say that no kernel may), `aligned`
     why arrays always begin at an aligned address (256 bytes): without it, kernels are also given arrays that do not.
 
     `widest` are sizes that go further than `largest`, one alone at a time; up to 2^18 they go as far as the timed ones
@@ -183,6 +184,7 @@ class Problem:
     launch: SymbolicLaunch | None = None
     peers: Mapping[str, Peer] = field(default_factory=dict)
     unrepeatable: str = ""
+    same_bits: bool = False
     alignment: int = 1
     bitwise: bool = False
     special: Mapping[str, Special] = field(default_factory=dict)
@@ -214,10 +216,15 @@ class Problem:
             self._check_expression(what, getattr(self, what))
         for case in (*self.public, self.observed):
             if (terms := evaluate(self.terms, case)) < 1:
-                has = " ".join(f"{name}={value}" for name, value in case.items())
+                sizes_text = " ".join(f"{name}={value}" for name, value in case.items())
                 raise ProblemError(
-                    f"problem {self.name}: terms {self.terms} is {terms} for {has}, at least 1 is needed"
+                    f"problem {self.name}: terms {self.terms} is {terms} for {sizes_text}, at least 1 is needed"
                 )
+        if self.same_bits and self.unrepeatable:
+            raise ProblemError(
+                f"problem {self.name}: same_bits=True says that no two runs differ, unrepeatable says why they may: "
+                "leave one of them out"
+            )
         if not any(parameter.written for parameter in self.parameters):
             raise ProblemError(f"problem {self.name}: no parameter has role out or inout, so there is nothing to judge")
         self._check_pieces(sizes)
@@ -229,11 +236,11 @@ class Problem:
         """Sizes that go further where the problem is timed than where it is judged, and that alone cost little there: a
         kernel that is wrong above what is judged would pass.
         """
-        few = {name: min(2, limit) for name, limit in self.largest.items()}
+        small = {name: min(2, limit) for name, limit in self.largest.items()}
         further = {name: timed for name, timed in self.timed.items() if name not in self.strides
                    and max(self.largest[name], self.widest.get(name, 0)) < timed <= _REACHED}  # fmt: skip
         return {name: timed + 1 for name, timed in further.items()
-                if max(self.work({**few, name: timed})) <= _WORK_ALONE}  # fmt: skip
+                if max(self.work({**small, name: timed})) <= _WORK_ALONE}  # fmt: skip
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -328,8 +335,8 @@ class Problem:
             raise ProblemError(f"problem {self.name}: {what} has {', '.join(small)}, at least 1 is needed")
         for stride, width in self.strides.items():
             if {stride, width} <= set(chosen) and chosen[stride] < chosen[width]:
-                has = f"{stride}={chosen[stride]} and {width}={chosen[width]}"
-                raise ProblemError(f"problem {self.name}: {what} has {has}: rows would overlap")
+                sizes_text = f"{stride}={chosen[stride]} and {width}={chosen[width]}"
+                raise ProblemError(f"problem {self.name}: {what} has {sizes_text}: rows would overlap")
 
     def _check_expression(self, what: str, text: str) -> None:
         if not isinstance(text, str):

@@ -26,7 +26,7 @@ def outgrown_variables(
     """Variables of the kernel's module that are too small for the timed size."""
     if not any(path.variables for path in verification.paths):
         return ()
-    grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.seen]
+    grids = [runnable.shape(case.sizes, case.multiprocessors).grid for case in verification.passed]
     sizes = " ".join(f"{name}={value}" for name, value in problem.timed.items())
     return outgrown(grids, verification.paths, runnable.shape(problem.timed).grid, sizes)
 
@@ -41,17 +41,17 @@ def with_products_that_wrap(
     lines = sorted({product.line for product in runnable.facts.products if product.wraps(shape, sizes)} - {0})
     if not lines:
         return findings
-    first, *others = findings
+    first, *remaining = findings
     message = (
         f"{first.message}\nAt this size the product in line {lines[0]} may be above {HELD:,}, and begins at 0 again "
         "where 32 bits do not hold it. Make it in 64 bits: (long long)blockIdx.x * …"
     )
-    return (replace(first, message=message), *others)
+    return (replace(first, message=message), *remaining)
 
 
-def missing_classes(seen: Coverage) -> tuple[Finding, ...]:
+def missing_classes(case_coverage: Coverage) -> tuple[Finding, ...]:
     """A kernel that was not run on every class of cases has not passed."""
-    missing = seen.missing
+    missing = case_coverage.missing
     if not missing:
         return ()
     return (Finding("incomplete", f"no verdict: no case of {len(missing)} classes was run, such as {missing[0]}"),)
@@ -68,8 +68,8 @@ def unreached_lines(verification: Verification) -> tuple[str, ...]:
 
 def with_parameter_notes(findings: tuple[Finding, ...], notes: Sequence[str]) -> tuple[Finding, ...]:
     """Wrong results may come of arguments taken for others: the first finding says what was taken for what."""
-    first, *others = findings
+    first, *remaining = findings
     about = [note for note in notes if "parameters" in note]
     if first.kind not in _ARGUMENTS_AT_FAULT or not about:
         return findings
-    return (replace(first, message="\n".join([first.message, *about])), *others)
+    return (replace(first, message="\n".join([first.message, *about])), *remaining)

@@ -36,13 +36,13 @@ def starter(problem: Problem) -> str:
     """A kernel file that compiles and computes nothing yet."""
     out = problem.outputs[0]
     includes = [f"#include <{name}>" for name in _headers(problem)]
-    two = len(usual_launch(problem).grid) == 2
+    is_2d = len(usual_launch(problem).grid) == 2
     index = (
         "    const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;"
-        if two
+        if is_2d
         else "    const int i = blockIdx.x * blockDim.x + threadIdx.x;"
     )
-    element = "row, column" if two else "element i"
+    element = "row, column" if is_2d else "element i"
     lines = [
         f"// {problem.title}.",
         "//",

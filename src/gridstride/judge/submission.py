@@ -32,11 +32,11 @@ def require(file: KernelFile, gpu: DeviceProperties) -> None:
     """HeaderError where the file says that it needs a GPU of more compute capability than this one's."""
     if file.runs_on(gpu):
         return
-    needed, has = (".".join(map(str, capability or ())) for capability in (file.needs, gpu.compute_capability))
+    needed, available = (".".join(map(str, capability or ())) for capability in (file.needs, gpu.compute_capability))
     line = next(n for n, text in enumerate(file.source.splitlines(), 1) if _NEEDS.match(text))
-    others = [name for name in chips() if file.runs_on(chip_named(name).properties)]
-    way = f"--chip {others[0]} has it" if others else "no chip here has it: is the line right?"
-    raise HeaderError(file.filename, line, f"needs {needed}, and {gpu.name} has {has}: {way}")
+    suitable_chips = [name for name in chips() if file.runs_on(chip_named(name).properties)]
+    way = f"--chip {suitable_chips[0]} has it" if suitable_chips else "no chip here has it: is the line right?"
+    raise HeaderError(file.filename, line, f"needs {needed}, and {gpu.name} has {available}: {way}")
 
 
 def check(

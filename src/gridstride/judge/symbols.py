@@ -73,9 +73,9 @@ def _value(node: ast.expr, text: str, symbols: Mapping[str, int]) -> _Exact:
             return _combine(type(op), _value(left, text, symbols), _value(right, text, symbols), text)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS and arguments:
             return _call(name, [_value(argument, text, symbols) for argument in arguments], text)
-    known = "+ - * / // %, ceil, min, max"
+    supported = "+ - * / // %, ceil, min, max"
     written = ast.get_source_segment(text.strip(), node) or text  # as it stands there: 1e400 is infinity when unparsed
-    raise ExpressionError(f"{written} in {text} is not understood: only whole numbers, sizes and {known} are")
+    raise ExpressionError(f"{written} in {text} is not understood: only whole numbers, sizes and {supported} are")
 
 
 def _symbol(name: str, text: str, symbols: Mapping[str, int]) -> _Exact:

@@ -42,14 +42,14 @@ COUNTERS = (
 @dataclass(frozen=True, slots=True)
 class Verification:
     """What verifying gave. `max_error` is None when nothing could be compared; `failed` is the case that failed.
-    `seen` are the cases that passed and `paths` the ways that they went through the kernel, `repeatable` whether each
+    `passed` are the cases that passed and `paths` the ways that they went through the kernel, `repeatable` whether each
     of their runs left the same bits: where atomics take turns in any order, sums are rounded in any. `seconds` is how
     long the runs took where all passed.
     """
 
     findings: tuple[Finding, ...]
     max_error: float | None
-    seen: tuple[Case, ...]
+    passed: tuple[Case, ...]
     failed: Case | None = None
     repeatable: bool = True
     paths: tuple[KernelPath, ...] = ()
@@ -58,15 +58,15 @@ class Verification:
     @property
     def cases(self) -> int:
         """How many were run."""
-        return len(self.seen) + (self.failed is not None)
+        return len(self.passed) + (self.failed is not None)
 
     def followed_by(self, other: Verification) -> Verification:
         """Of the cases of both; this one found nothing."""
         errors = [verification.max_error for verification in (self, other) if verification.max_error is not None]
-        seen, paths = (*self.seen, *other.seen), (*self.paths, *other.paths)
+        passed, paths = (*self.passed, *other.passed), (*self.paths, *other.paths)
         repeatable = self.repeatable and other.repeatable
         spent = self.seconds + other.seconds
-        return Verification(other.findings, max(errors, default=None), seen, other.failed, repeatable, paths, spent)
+        return Verification(other.findings, max(errors, default=None), passed, other.failed, repeatable, paths, spent)
 
 
 def verify(
@@ -83,28 +83,30 @@ def verify(
     """
     worst: float | None = None
     spent = 0.0
-    seen: list[Case] = []
+    passed: list[Case] = []
     repeatable = True
     paths: list[KernelPath] = []
-    for one in prepared:
+    for prepared_case in prepared:
         if spent > seconds:
-            return Verification((_out_of_time(seconds, len(seen), len(prepared)),), worst, tuple(seen), one.case)
-        progress(str(one.case))
+            return Verification(
+                (_out_of_time(seconds, len(passed), len(prepared)),), worst, tuple(passed), prepared_case.case
+            )
+        progress(str(prepared_case.case))
         began = time.monotonic()
-        done = _judge_case(problem, subject, one)
-        if done.findings and _slow_far_away(problem, one.case, done.findings):
+        done = _judge_case(problem, subject, prepared_case)
+        if done.findings and _only_slow_at_large_sizes(problem, prepared_case.case, done.findings):
             continue
         spent += time.monotonic() - began
         worst = done.error if worst is None else max(worst, done.error if done.error is not None else worst)
         if done.findings:
-            return Verification(done.findings, worst, tuple(seen), one.case)
+            return Verification(done.findings, worst, tuple(passed), prepared_case.case)
         repeatable &= done.repeatable
-        seen.append(one.case)
+        passed.append(prepared_case.case)
         paths.append(done.path)
-    return Verification((), worst, tuple(seen), repeatable=repeatable, paths=tuple(paths), seconds=spent)
+    return Verification((), worst, tuple(passed), repeatable=repeatable, paths=tuple(paths), seconds=spent)
 
 
-def _slow_far_away(problem: Problem, case: Case, findings: Iterable[Finding]) -> bool:
+def _only_slow_at_large_sizes(problem: Problem, case: Case, findings: Iterable[Finding]) -> bool:
     """Whether nothing is said but that a launch took long, at a size that not every kernel is run at: one that does
     more work than it must is slow there, and not wrong.
     """
@@ -133,20 +135,22 @@ class _Judgement:
     path: KernelPath = UNKNOWN_PATH
 
 
-def _judge_case(problem: Problem, subject: Subject, one: PreparedCase) -> _Judgement:
-    inputs = [one.inputs] if one.then is None else [one.inputs, one.then.inputs]
+def _judge_case(problem: Problem, subject: Subject, prepared_case: PreparedCase) -> _Judgement:
+    inputs = (
+        [prepared_case.inputs] if prepared_case.second is None else [prepared_case.inputs, prepared_case.second.inputs]
+    )
     try:
-        done = subject.attempt(problem.signature, one.case, inputs)
+        done = subject.attempt(problem.signature, prepared_case.case, inputs)
     except ExpressionError as error:
-        return _Judgement((Finding("launch", f"{error} ({one.case})"),))
+        return _Judgement((Finding("launch", f"{error} ({prepared_case.case})"),))
     if done.findings:
         findings = without_order(done.findings) if subject.facts.by_name else done.findings
-        return _Judgement(_in_case(findings, one.case))
-    first = _judge_results(problem, subject, one, done.results[:2])
-    if first.findings or one.then is None:
+        return _Judgement(_in_case(findings, prepared_case.case))
+    first = _judge_results(problem, subject, prepared_case, done.results[:2])
+    if first.findings or prepared_case.second is None:
         return replace(first, path=done.path)
-    then = _judge_results(problem, subject, one.then, done.results[2:], number=1)
-    return replace(then, repeatable=first.repeatable and then.repeatable, path=done.path)
+    second = _judge_results(problem, subject, prepared_case.second, done.results[2:], number=1)
+    return replace(second, repeatable=first.repeatable and second.repeatable, path=done.path)
 
 
 def _in_case(findings: Iterable[Finding], case: Case) -> tuple[Finding, ...]:
@@ -166,12 +170,12 @@ def refused_launch(problem: Problem, subject: Subject) -> tuple[Finding, ...]:
     return ()
 
 
-def observe(problem: Problem, subject: Subject, one: PreparedCase) -> tuple[Any, tuple[Finding, ...]]:
+def observe(problem: Problem, subject: Subject, prepared_case: PreparedCase) -> tuple[Any, tuple[Finding, ...]]:
     """Run one case with counters: the run, and what is wrong with it."""
-    done = subject.observed(problem.signature, one.case, one.inputs)
+    done = subject.observed(problem.signature, prepared_case.case, prepared_case.inputs)
     if done.findings or done.results is None:
-        return done.run, _in_case(done.findings, one.case)
-    return done.run, _judge_results(problem, subject, one, (done.results,)).findings
+        return done.run, _in_case(done.findings, prepared_case.case)
+    return done.run, _judge_results(problem, subject, prepared_case, (done.results,)).findings
 
 
 def totals(run: Any) -> dict[str, float]:
@@ -180,34 +184,41 @@ def totals(run: Any) -> dict[str, float]:
 
 
 def _judge_results(
-    problem: Problem, subject: Subject, one: PreparedCase, runs: Sequence[dict[str, Array]], *, number: int = 0
+    problem: Problem,
+    subject: Subject,
+    prepared_case: PreparedCase,
+    runs: Sequence[dict[str, Array]],
+    *,
+    number: int = 0,
 ) -> _Judgement:
     """What is wrong in one run or in two, in turn and in the case's order: the number of the input says which first."""
-    ordered = ordered_first(one.case, number)
-    second = "in turn" if ordered else IN_ORDER[one.case.order]
+    ordered = ordered_first(prepared_case.case, number)
+    second = "in turn" if ordered else IN_ORDER[prepared_case.case.order]
     findings: list[Finding] = []
     worst, repeatable = 0.0, True
-    for name in one.expected:
+    for name in prepared_case.expected:
         outputs = [run[name] for run in runs]
         first, last = outputs[0], outputs[-1]
-        output = _Output(problem, subject, one, name)
+        output = _Output(problem, subject, prepared_case, name)
         comparison = output.compared(runs[0])
         worst = max(worst, comparison.max_error)
         if not comparison.passed:
-            just_loaded = one.case.fresh and number == 0
-            kept = not just_loaded and output.right_when_loaded_anew(ordered=ordered)
-            finding = output.wrong(outputs, comparison, kept=kept)
-            anew = "The module was loaded anew, and this run went" if one.case.fresh else "This run went"
-            ran = f"{anew} {IN_ORDER[one.case.order]}; in turn it is right"
-            alone = ordered and len(runs) > 1 and output.compared(runs[-1]).passed
-            findings.append(replace(finding, message=f"{finding.message}. {ran}") if alone and not kept else finding)
-        elif len(runs) > 1 and not (again := output.compared(runs[-1])).passed:
-            kept = output.right_when_loaded_anew(ordered=not ordered)
-            findings.append(output.wrong_in_order(outputs, again, second, kept=kept))
+            just_loaded = prepared_case.case.fresh and number == 0
+            stale = not just_loaded and output.right_when_loaded_anew(ordered=ordered)
+            finding = output.wrong(outputs, comparison, stale=stale)
+            run_text = "The module was loaded anew, and this run went" if prepared_case.case.fresh else "This run went"
+            ran = f"{run_text} {IN_ORDER[prepared_case.case.order]}; in turn it is right"
+            only_first_wrong = ordered and len(runs) > 1 and output.compared(runs[-1]).passed
+            findings.append(
+                replace(finding, message=f"{finding.message}. {ran}") if only_first_wrong and not stale else finding
+            )
+        elif len(runs) > 1 and not (second_comparison := output.compared(runs[-1])).passed:
+            stale = output.right_when_loaded_anew(ordered=not ordered)
+            findings.append(output.wrong_in_order(outputs, second_comparison, second, stale=stale))
         elif not repeated(first, last, bitwise=problem.bitwise):
             repeatable = False
-            if not (problem.unrepeatable or subject.facts.atomics):
-                findings.append(Finding("unrepeatable", f"{differing(name, first, last)} ({one.case})"))
+            if problem.same_bits or not (problem.unrepeatable or subject.facts.atomics):
+                findings.append(Finding("unrepeatable", f"{differing(name, first, last)} ({prepared_case.case})"))
     return _Judgement(tuple(findings), worst, repeatable)
 
 
@@ -217,38 +228,38 @@ class _Output:
 
     problem: Problem
     subject: Subject
-    one: PreparedCase
+    prepared_case: PreparedCase
     name: str
 
     def compared(self, results: Values) -> Comparison:
-        return compared(self.problem, self.one, self.name, results)
+        return compared(self.problem, self.prepared_case, self.name, results)
 
-    def wrong(self, outputs: Sequence[Array], comparison: Comparison, *, kept: bool) -> Finding:
-        return wrong_result(self.problem, self.subject, self.one, self.name, outputs, comparison, kept=kept)
+    def wrong(self, outputs: Sequence[Array], comparison: Comparison, *, stale: bool) -> Finding:
+        return wrong_result(self.problem, self.subject, self.prepared_case, self.name, outputs, comparison, stale=stale)
 
     def right_when_loaded_anew(self, *, ordered: bool) -> bool:
         """Whether what a launch left wrong is right where the module was just loaded, on the same data and in the same
         order of blocks: then the launches before are to blame, and what they left.
         """
-        case = replace(self.one.case, fresh=True, once=not ordered, again=False, swapped=False)
-        done = self.subject.attempt(self.problem.signature, case, [self.one.inputs])
+        case = replace(self.prepared_case.case, fresh=True, once=not ordered, again=False, swapped=False)
+        done = self.subject.attempt(self.problem.signature, case, [self.prepared_case.inputs])
         return bool(done.results) and self.compared(done.results[0]).passed
 
-    def wrong_in_order(self, outputs: Sequence[Array], comparison: Comparison, how: str, *, kept: bool) -> Finding:
+    def wrong_in_order(self, outputs: Sequence[Array], comparison: Comparison, how: str, *, stale: bool) -> Finding:
         """What was right the first time and is wrong the second, when the blocks went as `how` says."""
         first, second = outputs
         if wrote_less(first, second):
-            return Finding("unrepeatable", f"{differing(self.name, first, second)} ({self.one.case})")
-        finding = self.wrong((second,), comparison, kept=kept)
+            return Finding("unrepeatable", f"{differing(self.name, first, second)} ({self.prepared_case.case})")
+        finding = self.wrong((second,), comparison, stale=stale)
         first_run = "The first run on the same data is right"
-        order = "" if kept else f", this one ran {how}: {_PROMISE}"
+        order = "" if stale else f", this one ran {how}: {_PROMISE}"
         return replace(finding, message=f"{finding.message}. {first_run}{order}")
 
 
-def compared(problem: Problem, one: PreparedCase, name: str, results: Values) -> Comparison:
+def compared(problem: Problem, prepared_case: PreparedCase, name: str, results: Values) -> Comparison:
     """An output against what it must be, or against what must hold of it."""
     if name not in problem.invariants:
-        return compare(results[name], one.expected[name])
-    wide = {input_name: widened(value) for input_name, value in one.inputs.items()}
-    wrong = marked(problem, one.case, name, wide, results)
+        return compare(results[name], prepared_case.expected[name])
+    wide = {input_name: widened(value) for input_name, value in prepared_case.inputs.items()}
+    wrong = marked(problem, prepared_case.case, name, wide, results)
     return Comparison(not wrong.any(), np.array(wrong, bool), 0.0)

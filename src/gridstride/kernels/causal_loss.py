@@ -17,7 +17,7 @@ _IGNORED = -100
 
 def causal_loss(
     logits: Tensor, labels: Tensor | None, vocab_size: int, num_items_in_batch: Tensor | int | None = None,
-    ignore_index: int = _IGNORED, shift_labels: Tensor | None = None, **others: Any,
+    ignore_index: int = _IGNORED, shift_labels: Tensor | None = None, **options: Any,
 ) -> Tensor:  # fmt: skip
     """transformers' loss of next tokens, in float32, without its float32 copy of the logits."""
     target = _next(labels, shift_labels, ignore_index).to(logits.device)

@@ -53,15 +53,15 @@ class _Dropout(_InPlace, Dropout):
 
 
 def _rms_norm(module: nn.Module) -> nn.Module:
-    ours = _RMSNorm(module.weight.shape[-1], eps=module.variance_epsilon, device="meta")
-    ours.weight = module.weight
-    return ours
+    replacement = _RMSNorm(module.weight.shape[-1], eps=module.variance_epsilon, device="meta")
+    replacement.weight = module.weight
+    return replacement
 
 
 def _layer_norm(module: nn.Module) -> nn.Module:
-    ours = _LayerNorm(module.normalized_shape, module.eps, device="meta")
-    ours.weight, ours.bias = module.weight, module.bias
-    return ours
+    replacement = _LayerNorm(module.normalized_shape, module.eps, device="meta")
+    replacement.weight, replacement.bias = module.weight, module.bias
+    return replacement
 
 
 class _Swap(NamedTuple):
@@ -103,20 +103,20 @@ def _turning(module: nn.Module, *args: Any, **options: Any) -> Any:
 def _with_our_rotary(forward: Callable[..., Any]) -> Callable[..., Any]:
     """The same code, in which one name of its module stands for a function of ours; other models keep theirs."""
     inner = inspect.unwrap(forward)
-    theirs = inner.__globals__[_ROTARY]
-    known = {**inner.__globals__, _ROTARY: functools.partial(_turned_both, theirs)}
-    ours = types.FunctionType(inner.__code__, known, inner.__name__, inner.__defaults__, inner.__closure__)
-    ours.__kwdefaults__ = inner.__kwdefaults__
-    return ours
+    original = inner.__globals__[_ROTARY]
+    namespace = {**inner.__globals__, _ROTARY: functools.partial(_rotated_pair, original)}
+    replacement = types.FunctionType(inner.__code__, namespace, inner.__name__, inner.__defaults__, inner.__closure__)
+    replacement.__kwdefaults__ = inner.__kwdefaults__
+    return replacement
 
 
-def _turned_both(
-    theirs: Callable[..., Any], q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: Any, **options: Any
+def _rotated_pair(
+    original: Callable[..., Any], q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: Any, **options: Any
 ) -> Any:
     """Queries and keys [B, H, S, D]; what our op has not is theirs: other axes, other dtypes, a part of a head."""
     usual = not (args or options) and cos.dtype == q.dtype == k.dtype and cos.shape[-1] == q.shape[-1]
     if not usual or (q.is_cuda and q.shape[-1] * q.element_size() % 32):
-        return theirs(q, k, cos, sin, *args, **options)
+        return original(q, k, cos, sin, *args, **options)
     return tuple(rotary(x.transpose(1, 2), cos, sin).transpose(1, 2) for x in (q, k))
 
 
@@ -192,10 +192,10 @@ def unpatch(model: nn.Module) -> None:
     for parent, name, child in list(_children(model)):
         _restore_forward(child)
         if hasattr(child, _INSTEAD):
-            (before,) = getattr(child, _INSTEAD)
+            (original,) = getattr(child, _INSTEAD)
             for parameter, value in child.named_parameters(recurse=False):
-                setattr(before, parameter, value)
-            parent._modules[name] = before.train(child.training)
+                setattr(original, parameter, value)
+            parent._modules[name] = original.train(child.training)
     if getattr(model, "_loss_function", None) is causal_loss:
         del model._loss_function
     _restore_forward(model)
@@ -235,8 +235,8 @@ def _redirect(module: nn.Module) -> list[str]:
     return [forward_name.what]
 
 
-def _put(parent: nn.Module, name: str, before: nn.Module, ours: nn.Module) -> None:
+def _put(parent: nn.Module, name: str, original: nn.Module, replacement: nn.Module) -> None:
     for hooks in _HOOKS:
-        setattr(ours, hooks, getattr(before, hooks))
-    setattr(ours, _INSTEAD, (before,))  # in a tuple: it is no child of ours
-    parent._modules[name] = ours.train(before.training)
+        setattr(replacement, hooks, getattr(original, hooks))
+    setattr(replacement, _INSTEAD, (original,))  # in a tuple: it is no child of ours
+    parent._modules[name] = replacement.train(original.training)

@@ -45,10 +45,10 @@ def packed(segments: Tensor) -> Attend:
     Each sees its own alone, as if the others were not there; positions have to begin anew with each.
     """
     same = segments.unsqueeze(-1) == segments.unsqueeze(-2)
-    seen = same.tril().unsqueeze(1)
+    mask = same.tril().unsqueeze(1)
 
     def attend(which: LayerAttention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return ops.causal_attention(q, k, v, seen, window=which.window, cap=which.cap)
+        return ops.causal_attention(q, k, v, mask, window=which.window, cap=which.cap)
 
     return attend
 
@@ -146,11 +146,11 @@ class Layer(nn.Module):
         if self.norm_after:
             x = x + self._added(self.input_layernorm(self.self_attn(x, turn, attend)))
             return x + self._added(self.post_attention_layernorm(self.mlp(x)))
-        seen = self.self_attn(self.input_layernorm(x), turn, attend)
+        attended = self.self_attn(self.input_layernorm(x), turn, attend)
         if self.norm_around:
-            x = x + self._added(self.post_attention_layernorm(seen))
+            x = x + self._added(self.post_attention_layernorm(attended))
             return x + self._added(self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x))))
-        x = x + self._added(seen)
+        x = x + self._added(attended)
         return x + self._added(self.mlp(self.post_attention_layernorm(x)))
 
     def _added(self, x: Tensor) -> Tensor:

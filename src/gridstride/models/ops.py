@@ -66,36 +66,36 @@ def grouped_linear(rows: Tensor, weights: Tensor, counts: Tensor) -> Tensor:
 
 
 def causal_attention(
-    q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, *, window: int | None = None, cap: float | None = None
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, window: int | None = None, cap: float | None = None
 ) -> Tensor:
     """Causal self-attention: q [B, T, H, D], k and v [B, T, K, D] with H a multiple of K; gives [B, T, H, D].
 
-    `seen` [B, 1, T, T] says instead which keys each query sees, `window` to how many of the last ones that is limited.
+    `mask` [B, 1, T, T] says instead which keys each query sees, `window` to how many of the last ones that is limited.
     `cap`: see `masked_attention`.
     """
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
     length = q.shape[2]
     if window is not None and window < length:
         near = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1 - window)
-        seen = near.tril() if seen is None else seen & near
-    if seen is None and cap is not None:
-        seen = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
-    return masked_attention(q, k, v, seen, cap=cap).transpose(1, 2)
+        mask = near.tril() if mask is None else mask & near
+    if mask is None and cap is not None:
+        mask = torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+    return masked_attention(q, k, v, mask, cap=cap).transpose(1, 2)
 
 
-def masked_attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, *, cap: float | None = None) -> Tensor:
-    """q [B, H, T, D], k and v [B, K, L, D] -> [B, H, T, D]; `seen` broadcasts to [B, H, T, L], None: causal.
+def masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, cap: float | None = None) -> Tensor:
+    """q [B, H, T, D], k and v [B, K, L, D] -> [B, H, T, D]; `mask` broadcasts to [B, H, T, L], None: causal.
 
     `cap` c makes c tanh(score / c) of scores; PyTorch's fused attention has no such step.
     """
     if cap is None:
         grouped = k.shape[1] != q.shape[1]
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=grouped)
-    assert seen is not None
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=grouped)
+    assert mask is not None
     group = q.shape[1] // k.shape[1]
     rows = q.unflatten(1, (-1, group)).flatten(2, 3)  # heads that share keys stand where tokens would: no key is copied
     scores = cap * torch.tanh(rows @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 / cap))
-    apart = scores.float().unflatten(2, (group, -1)).masked_fill(~seen.unsqueeze(-3), -torch.inf)
+    apart = scores.float().unflatten(2, (group, -1)).masked_fill(~mask.unsqueeze(-3), -torch.inf)
     out = apart.softmax(dim=-1).to(v.dtype).flatten(2, 3) @ v
     return out.unflatten(2, (group, -1)).flatten(1, 2)
 

@@ -70,12 +70,12 @@ _COPY_OPERATORS = ("aten::copy_", "aten::_copy_from", "aten::_copy_from_and_resi
 def account(trace: Trace, start: int, end: int) -> Account:
     """The window's time by category, in the order in which they lay claim to it."""
     layers = _gpu(trace) if trace.on_gpu else _cpu(trace)
-    left = intervals.between(start, end)
+    unaccounted = intervals.between(start, end)
     parts: dict[Category, Times] = {}
     for category, times in layers:
-        parts[category] = intervals.common(left, times)
-        left = intervals.minus(left, times)
-    parts[_IDLE_HOST if trace.on_gpu else _HOST] = left
+        parts[category] = intervals.common(unaccounted, times)
+        unaccounted = intervals.minus(unaccounted, times)
+    parts[_IDLE_HOST if trace.on_gpu else _HOST] = unaccounted
     return Account(start, max(start, end), parts)
 
 

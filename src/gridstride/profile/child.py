@@ -47,7 +47,7 @@ class WindowRecorder:
         self._profile, self._begin_profile = self._make(), profile.start  # which the program may not call, later on
         self._pid = os.getpid()
         self._sampler = StackSampler(self._tick)
-        self._asked = False
+        self._requested = False
         self._growth, self._base = _GROWTH, 0
         self.cut: dict[str, Any] | None = None
         self.state = "waiting"
@@ -109,8 +109,8 @@ class WindowRecorder:
 
     def _tick(self) -> None:
         """In the sampler's thread: asks for a turn when it is time."""
-        if not self._asked and self._due():
-            self._asked = True
+        if not self._requested and self._due():
+            self._requested = True
             signal.pthread_kill(threading.main_thread().ident or 0, _TURN)
 
     def _due(self) -> bool:
@@ -129,10 +129,10 @@ class WindowRecorder:
             return
         if self.state == "waiting":
             self._start()
-            self._asked = False
+            self._requested = False
         elif self.state == "recording":
             if not self._over and not self._count():
-                self._asked = False
+                self._requested = False
                 return
             self._keep()
             finish(self.folder, {"end": "stopped"})
@@ -169,8 +169,8 @@ def _run(orders: dict[str, Any], recorder: WindowRecorder) -> dict[str, Any]:
         _execute(orders, recorder)
     except WindowOver:
         return {"end": "stopped", "code": 0, "said": ""}
-    except SystemExit as left:
-        return _left(left)
+    except SystemExit as exit_request:
+        return _exit_record(exit_request)
     except KeyboardInterrupt:
         return {"end": "interrupted", "code": 130, "said": ""}
     except BaseException as error:
@@ -220,12 +220,12 @@ def _execute(orders: dict[str, Any], recorder: WindowRecorder) -> None:
     exec(code, module.__dict__)
 
 
-def _left(left: SystemExit) -> dict[str, Any]:
-    if isinstance(left.code, int | None):
-        code = left.code or 0
+def _exit_record(exit_request: SystemExit) -> dict[str, Any]:
+    if isinstance(exit_request.code, int | None):
+        code = exit_request.code or 0
         return {"end": "finished" if code == 0 else "exited", "code": code, "said": f"exit code {code}"}
-    print(left.code, file=sys.stderr)
-    return {"end": "exited", "code": 1, "said": str(left.code)}
+    print(exit_request.code, file=sys.stderr)
+    return {"end": "exited", "code": 1, "said": str(exit_request.code)}
 
 
 def _show(error: BaseException) -> None:
@@ -260,8 +260,8 @@ def _base(path: Path) -> int:
     """What the file's times count from: nanoseconds of the system's clock."""
     with path.open(encoding="utf-8", errors="replace") as file:
         head = file.read(1 << 16)
-    _, key, rest = head.partition('"baseTimeNanoseconds":')
-    return int(rest.partition(",")[0]) if key else 0
+    _, key, after_key = head.partition('"baseTimeNanoseconds":')
+    return int(after_key.partition(",")[0]) if key else 0
 
 
 def add_notes(path: Path, cut: dict[str, Any] | None) -> None:
@@ -295,12 +295,12 @@ def rates(path: Path) -> dict[str, Any]:
         if text.find(b'"cat": "kernel"') >= 0:
             return {}  # a GPU did the work
         types = {"float": torch.float32, "double": torch.float64, "c10::BFloat16": torch.bfloat16}
-        seen = [name for name in types if text.find(f'"{name}"'.encode()) >= 0]
+        present = [name for name in types if text.find(f'"{name}"'.encode()) >= 0]
     source = torch.empty(1 << 24).fill_(1.0)  # 64 MiB
     target = torch.empty_like(source)
     with torch.no_grad():
         moved = 2 * source.nbytes / _best(lambda: target.copy_(source))
-        flops = {name: _product_rate(types[name]) for name in seen}
+        flops = {name: _product_rate(types[name]) for name in present}
     return {"threads": torch.get_num_threads(), "bytes_per_s": moved, "flops": flops}
 
 

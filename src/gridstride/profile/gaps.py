@@ -56,11 +56,11 @@ def _classes(lengths: list[int]) -> tuple[tuple[str, int, int], ...]:
 
 def _between(low: int, high: int) -> str:
     if low == 0:
-        return f"under {_said(high)}"
-    return f"over {_said(low)}" if high == 1 << 62 else f"{_said(low)} to {_said(high)}"
+        return f"under {_duration_text(high)}"
+    return f"over {_duration_text(low)}" if high == 1 << 62 else f"{_duration_text(low)} to {_duration_text(high)}"
 
 
-def _said(nanoseconds: int) -> str:
+def _duration_text(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:g} ms" if nanoseconds >= 1_000_000 else f"{nanoseconds / 1e3:g} µs"
 
 

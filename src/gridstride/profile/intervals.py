@@ -36,25 +36,27 @@ def union(*sets: Times) -> Times:
     return np.stack([every[first, 0], reach[last]], axis=1)
 
 
-def minus(one: Times, other: Times) -> Times:
+def minus(first: Times, second: Times) -> Times:
     """The time in the first and not in the second."""
-    if len(one) == 0:
-        return one
-    return common(one, _outside(other, int(one[0, 0]), int(one[-1, 1])))
+    if len(first) == 0:
+        return first
+    return common(first, _outside(second, int(first[0, 0]), int(first[-1, 1])))
 
 
-def common(one: Times, other: Times) -> Times:
+def common(first_times: Times, second_times: Times) -> Times:
     """The time in both."""
-    if len(one) == 0 or len(other) == 0:
+    if len(first_times) == 0 or len(second_times) == 0:
         return NOTHING
     # Each interval of the first meets a run of the second's: those that end after its start and begin before its end.
-    first = np.searchsorted(other[:, 1], one[:, 0], side="right")
-    last = np.searchsorted(other[:, 0], one[:, 1], side="left")
-    many = np.maximum(last - first, 0)
-    mine = np.repeat(np.arange(len(one)), many)
-    theirs = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
-    start = np.maximum(one[mine, 0], other[theirs, 0])
-    end = np.minimum(one[mine, 1], other[theirs, 1])
+    first = np.searchsorted(second_times[:, 1], first_times[:, 0], side="right")
+    last = np.searchsorted(second_times[:, 0], first_times[:, 1], side="left")
+    overlaps = np.maximum(last - first, 0)
+    mine = np.repeat(np.arange(len(first_times)), overlaps)
+    theirs = (
+        np.arange(overlaps.sum()) - np.repeat(np.cumsum(overlaps) - overlaps, overlaps) + np.repeat(first, overlaps)
+    )
+    start = np.maximum(first_times[mine, 0], second_times[theirs, 0])
+    end = np.minimum(first_times[mine, 1], second_times[theirs, 1])
     return np.stack([start, end], axis=1)
 
 
@@ -67,5 +69,5 @@ def _outside(times: Times, start: int, end: int) -> Times:
     """What is left of start to end without `times`."""
     edges = np.concatenate([[start], times.ravel(), [end]]).reshape(-1, 2)
     edges = np.clip(edges, start, end)
-    left: Times = edges[edges[:, 1] > edges[:, 0]]
-    return left
+    gaps: Times = edges[edges[:, 1] > edges[:, 0]]
+    return gaps

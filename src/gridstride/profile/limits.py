@@ -41,8 +41,8 @@ class PeakRates:
 def limits(trace: Trace) -> PeakRates | None:
     """Of the trace's first device, or of the CPU that recorded it; None where nothing is known."""
     if trace.on_gpu:
-        known = chip_of(trace)
-        return _of_chip(known) if known else None
+        chip = chip_of(trace)
+        return _of_chip(chip) if chip else None
     measured = trace.about.get("gridstride", {}).get("cpu")
     return _of_cpu(measured) if measured else None
 
@@ -63,15 +63,15 @@ def chip_of(trace: Trace) -> Chip | None:
     return chips[0] if chips and _same(chips[0], devices[0]) else None
 
 
-def _same(known: Chip, device: Mapping[str, Any]) -> bool:
-    processors = device.get("numSms", known.properties.multiprocessors)
-    memory = device.get("totalGlobalMem") or known.properties.total_memory
-    near = abs(float(memory) / known.properties.total_memory - 1) < _CLOSE
-    return near and int(processors) == known.properties.multiprocessors
+def _same(chip: Chip, device: Mapping[str, Any]) -> bool:
+    processors = device.get("numSms", chip.properties.multiprocessors)
+    memory = device.get("totalGlobalMem") or chip.properties.total_memory
+    near = abs(float(memory) / chip.properties.total_memory - 1) < _CLOSE
+    return near and int(processors) == chip.properties.multiprocessors
 
 
-def _of_chip(known: Chip) -> PeakRates:
-    p, rates = known.properties, known.rates
+def _of_chip(chip: Chip) -> PeakRates:
+    p, rates = chip.properties, chip.rates
     clocks = p.clock_mhz * 1e6 * p.multiprocessors
     plain = {"float": 2 * rates["fp32"] * clocks, "double": 2 * rates["fp64"] * clocks}
     plain |= dict.fromkeys(_HALVES, 2 * rates["half2"] * clocks)

@@ -88,13 +88,13 @@ def _spent(trace: Trace, tree: Tree) -> Iterator[tuple[TraceSpan, OperatorNode |
         for spans in (trace.kernels, trace.copies):
             for span in spans:
                 node = tree.of(span)
-                yield span, _known(node) if node else None, span.duration
+                yield span, _named_node(node) if node else None, span.duration
     else:
         for node in tree.nodes:
             yield node.span, node, node.own
 
 
-def _known(node: OperatorNode) -> OperatorNode:
+def _named_node(node: OperatorNode) -> OperatorNode:
     """The operator nearest to the kernel whose work is known; else the nearest of all."""
     return next((ancestor for ancestor in node.upwards() if family(ancestor.span.name).key != "other"), node)
 

@@ -92,25 +92,25 @@ class _Watch:
     """Follows the child's state and knows when it has had enough time."""
 
     def __init__(self, folder: Path, request: ProfileRequest, tell: Callable[[str], None]) -> None:
-        self._folder, self._said = folder, tell
+        self._folder, self._tell = folder, tell
         self._longest = request.after + request.seconds + _LATE
         self._state, self._since = "", time.monotonic()
 
     def enough(self) -> bool:
         """Whether the child has to be ended."""
-        self._look()
+        self._poll()
         now = time.monotonic() - self._since
         if self._state == "done":
             return now > _GRACE
         return self._state == "running" and now > self._longest
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         with contextlib.suppress(OSError):
             state = (self._folder / "state").read_text()
             if state != self._state:
                 self._state, self._since = state, time.monotonic()
                 if state == "stopping":
-                    self._said("writing the trace")
+                    self._tell("writing the trace")
 
 
 def _outcome(code: int, request: ProfileRequest, folder: Path) -> ProgramOutcome:

@@ -50,12 +50,12 @@ class StackSampler(threading.Thread):
         self._own: dict[CodeType, bool] = {}
 
     def run(self) -> None:
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(min(before, _SWITCH))
+        previous_interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(previous_interval, _SWITCH))
         try:
             self._run()
         finally:
-            sys.setswitchinterval(before)
+            sys.setswitchinterval(previous_interval)
 
     def _run(self) -> None:
         while not self._over.wait(_PERIOD):
@@ -73,7 +73,7 @@ class StackSampler(threading.Thread):
     def _lines(self, frame: FrameType | None) -> tuple[str, ...]:
         lines: list[str] = []
         if self.loop_seen is None:
-            self._look_for_work(frame)
+            self._count_working_samples(frame)
         while frame is not None:
             code = frame.f_code
             if self.loop_seen is None and _in_loop(code):
@@ -83,7 +83,7 @@ class StackSampler(threading.Thread):
             frame = frame.f_back
         return tuple(lines)
 
-    def _look_for_work(self, frame: FrameType | None) -> None:
+    def _count_working_samples(self, frame: FrameType | None) -> None:
         """Count samples of a program that does not wait for an import or for one long call, which loading is.
 
         A loop over a library's functions has never a line of its own innermost, but comes back to other places.

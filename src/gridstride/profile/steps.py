@@ -83,8 +83,8 @@ def _named(trace: Trace, name: str) -> list[TraceSpan]:
 
 def _outer(spans: list[TraceSpan]) -> list[TraceSpan]:
     """Without those inside another: an optimizer that wraps one steps once."""
-    kept: list[TraceSpan] = []
+    outer: list[TraceSpan] = []
     for span in spans:
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-    return kept
+        if not outer or span.start >= outer[-1].end:
+            outer.append(span)
+    return outer

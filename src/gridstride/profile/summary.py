@@ -126,8 +126,8 @@ class ProgramProfile:
 
 def summarise(trace: Trace, ran: Ran) -> ProgramProfile:
     """Everything that is to be said of a trace."""
-    seen = view(trace)
-    return ProgramProfile(ran, device_name(trace), seen, tuple(findings(seen)))
+    profile_view = view(trace)
+    return ProgramProfile(ran, device_name(trace), profile_view, tuple(findings(profile_view)))
 
 
 def worth_showing(profile: ProgramProfile, share: float = 0.02, most: int = 12) -> list[OperatorRow]:

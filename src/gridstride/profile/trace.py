@@ -113,7 +113,7 @@ class _Reader:
         self._zero: float | None = None
         self._trace = Trace(0, 0)
         self._window: TraceSpan | None = None
-        self._seen: dict[str, Inputs] = {}
+        self._inputs_by_key: dict[str, Inputs] = {}
         self._names: dict[str, str] = {}
         self._lanes: dict[Lane, Lane] = {}
         self._begun: dict[Lane, list[dict[str, Any]]] = {}
@@ -143,8 +143,8 @@ class _Reader:
                 f"{self._path} holds no operator and no kernel: "
                 "it is not of the PyTorch profiler, or nothing of PyTorch ran while it was recorded"
             )
-        seen = [span for spans in kinds for span in spans] + ([self._window] if self._window else [])
-        return replace(trace, start=min(span.start for span in seen), end=max(span.end for span in seen))
+        all_spans = [span for spans in kinds for span in spans] + ([self._window] if self._window else [])
+        return replace(trace, start=min(span.start for span in all_spans), end=max(span.end for span in all_spans))
 
     def _span(self, category: str, event: dict[str, Any]) -> None:
         args = event.get("args") or {}
@@ -182,10 +182,10 @@ class _Reader:
             return None
         types, concrete = args.get("Input type", ()), args.get("Concrete Inputs", ())
         key = f"{dims}{types}{concrete}"
-        if key not in self._seen:
+        if key not in self._inputs_by_key:
             shapes = tuple(_shape(dim) for dim in dims)
-            self._seen[key] = Inputs(shapes, tuple(map(str, types)), tuple(map(str, concrete)))
-        return self._seen[key]
+            self._inputs_by_key[key] = Inputs(shapes, tuple(map(str, types)), tuple(map(str, concrete)))
+        return self._inputs_by_key[key]
 
     def _sample(self, event: dict[str, Any]) -> None:
         stack = tuple(map(str, (event.get("args") or {}).get("stack", ())))

@@ -74,5 +74,5 @@ def _decimals(value: float) -> int:
 @functools.cache
 def short_path(where: str) -> str:
     """A line's place with the last two parts of its path alone: "src/train.py:31 in train"."""
-    path, _, rest = where.partition(":")
-    return ":".join(["/".join(path.split("/")[-2:]), rest]) if rest else where
+    path, _, position = where.partition(":")
+    return ":".join(["/".join(path.split("/")[-2:]), position]) if position else where

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, execute, library_objects
 from gridstride.programs.toolchain.libraries import called
 from gridstride.programs.toolchain.link import link, warm_up
+from gridstride.programs.toolchain.openmp import ONE_THREAD, is_wanted, openmp
 from gridstride.programs.toolchain.runtime_library import SONAME, runtime_library
 from gridstride.programs.toolchain.wheels import Toolchain, toolchain
 
@@ -110,8 +111,12 @@ def build(
     how: Compiling | None = None,
 ) -> Built:  # fmt: skip
     """Compiles and links, with one's own rights unless it says `how`; MissingToolchain, BuildFailed."""
-    how = how or Compiling(execute)
     tools = toolchain()
+    if how is None and is_wanted(files, options):
+        options = replace(options, openmp=True)
+        if openmp() is None:
+            progress(ONE_THREAD)
+    how = how or Compiling(execute)
     with warm_up(tools, progress=progress):
         runtime = runtime_library(tools, progress=progress)
         objects, options = compile_all(tools, files, options, arch=arch, progress=progress, how=how)
@@ -240,12 +245,12 @@ def _wait(child: subprocess.Popen[bytes], reading: int, limit: float | None) -> 
         selector.register(exit_descriptor, selectors.EVENT_READ)
         open_pipe = True
         while True:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            time_left = None if deadline is None else deadline - time.monotonic()
+            if time_left is not None and time_left <= 0:
                 child.kill()
                 child.wait()
                 return lines, True
-            ready = {key.fd for key, _ in selector.select(left)}
+            ready = {key.fd for key, _ in selector.select(time_left)}
             if open_pipe and reading in ready:
                 with contextlib.suppress(BlockingIOError):
                     got = os.read(reading, 1 << 16)
@@ -296,10 +301,10 @@ def signals_for_the_program() -> Iterator[list[subprocess.Popen[bytes]]]:
         for program in programs:
             program.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    previous_handlers = {number: signal.signal(number, pass_on) for number in _SIGNALS}
+    previous_handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield programs
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

@@ -23,6 +23,8 @@ class Options:
     relocatable: bool = False
     flags: tuple[str, ...] = ()
     """Handed to nvcc as they are."""
+    openmp: bool = False
+    """Whether OpenMP's pragmas are compiled (`toolchain.openmp`)."""
     cuda11: bool = False
     """Whether what releases after CUDA 11 dropped is there (`toolchain.old_headers`)."""
 

@@ -19,6 +19,7 @@ from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.process.build import engine as build
+from gridstride.serve.process.engine_options import EngineOptions
 from gridstride.serve.process.protocol import Ready
 
 _WAITING = 64  # prompts with the engine at a time: enough for its batches, and their scores stay few
@@ -40,9 +41,9 @@ class Local:
         """The folder's model, to give at most `most` answers at a time; ModelError where it cannot be."""
         tokenizer = Tokenizer.load(folder)
         engine, ready = build(
-            str(folder), device=device, dtype=dtype, memory=None, block_size=None, policy="continuous",
-            max_running=most, warm=False, quantization=quantization,
-        )  # fmt: skip
+            str(folder),
+            EngineOptions(device=device, dtype=dtype, max_running=most, warm=False, quantization=quantization),
+        )
         return cls(engine, tokenizer, ready)
 
     def answers(
@@ -129,10 +130,10 @@ def _ctrl_c_waits() -> Iterator[None]:
             raise KeyboardInterrupt
         interrupted = True
 
-    before = signal.signal(signal.SIGINT, note)
+    previous_handler = signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
     if interrupted:
         raise KeyboardInterrupt

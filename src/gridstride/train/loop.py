@@ -151,9 +151,9 @@ class TrainingLoop:
             # with loss scaling an infinite gradient is a matter of course: that step is left out, the scale halved
             if not math.isfinite(loss) or not (math.isfinite(norm) or self.trainer.scaler.is_enabled()):
                 raise TrainFailed(self._diverged(step.step, loss, step.lr))
-        self._tell(steps[-1], losses[-1], norms[-1])
+        self._report(steps[-1], losses[-1], norms[-1])
 
-    def _tell(self, last: Stepped, loss: float, norm: float) -> None:
+    def _report(self, last: Stepped, loss: float, norm: float) -> None:
         tokens = self._tokens_per_second()
         entry = {
             "step": last.step,
@@ -215,7 +215,7 @@ class TrainingLoop:
         return loss
 
     def _export(self) -> None:
-        full_decoder = self.trainer.parallel.whole()
+        full_decoder = self.trainer.parallel.gathered()
         collectives.decided(partial(self._write, full_decoder))
 
     def _write(self, full_decoder: Decoder | None) -> None:

@@ -17,7 +17,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.errors import ModelError
 from gridstride.train import model
 from gridstride.train.checkpoint.checkpoints import Checkpoints
-from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, place
+from gridstride.train.checkpoint.folder import RunFolder, begin, command, compatible, opened, run_folder
 from gridstride.train.config import run_config as settings
 from gridstride.train.data.prepare import TokenisedText, prepare
 from gridstride.train.distributed import collectives, outcome
@@ -49,7 +49,7 @@ def train(request: RunRequest, show: Show, *, say: Say, stopped: Callable[[], bo
     task = _task(config, say)  # too little data is said before anything is built
     if request.resume:
         collectives.decided(partial(newest, Checkpoints(folder.checkpoints), config, verify=True))
-    with _memory_told(config):
+    with _memory_errors_explained(config):
         trainer = Trainer(config, folder, task)
     # what was measured to be faster is part of the run: measured again, it could be another one when the run goes on
     config = replace(config, run=replace(config.run, precision=trainer.precision.name))
@@ -59,7 +59,7 @@ def train(request: RunRequest, show: Show, *, say: Say, stopped: Callable[[], bo
         went_on = trainer.resume()
         say(f"going on from step {trainer.progress.step}" if went_on else "no checkpoint yet: beginning")
     try:
-        with _memory_told(config):
+        with _memory_errors_explained(config):
             return _trained(trainer, show, say, stopped)
     except BrokenPipeError:  # whoever read what is said has gone
         raise
@@ -69,7 +69,7 @@ def train(request: RunRequest, show: Show, *, say: Say, stopped: Callable[[], bo
 
 
 @contextmanager
-def _memory_told(config: settings.Config) -> Iterator[None]:
+def _memory_errors_explained(config: settings.Config) -> Iterator[None]:
     """Inside, what does not fit into memory is told with what would make it smaller."""
     try:
         yield
@@ -116,14 +116,14 @@ def _trained(trainer: Trainer, show: Show, say: Say, stopped: Callable[[], bool]
 
 def _again(request: RunRequest) -> RunRequest:
     """The same of a job that was begun before and lost a rank: it goes on, if it had come as far as beginning."""
-    begun = place(settings.load(request.config, changes=request.changes, checked=False)).exists
+    begun = run_folder(settings.load(request.config, changes=request.changes, checked=False)).exists
     return replace(request, resume=request.resume or begun, overwrite=request.overwrite and not begun)
 
 
 def configuration(request: RunRequest) -> settings.Config:
     """What was asked for; of a run that goes on its own, with the changes on top, where no other file is named."""
     config = settings.load(request.config, changes=request.changes, checked=False)
-    folder = place(config)
+    folder = run_folder(config)
     if request.resume and folder.exists and request.config is None:
         return settings.load(folder.config, changes=request.changes)
     settings.check(config)

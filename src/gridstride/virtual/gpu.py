@@ -108,7 +108,7 @@ class VirtualGPU:
         """Address and bytes of what observed launches are only to read."""
         self.child_grids = GridCount()
         """What kernels launched, since the device was made."""
-        self._known: dict[tuple[int, Dim3], int] = {}
+        self._origin_numbers: dict[tuple[int, Dim3], int] = {}
         self._arena: Arena | None = None
         self._handles = itertools.count(1)
 
@@ -151,10 +151,10 @@ class VirtualGPU:
     def origin_of(self, kernel: str, tables: Tables, block: Dim3) -> int:
         """The number by which blocks of the device heap know the kernel that asked for them."""
         key = id(tables), block  # the origin keeps the tables alive
-        if key not in self._known:
-            self._known[key] = len(self.origins)
+        if key not in self._origin_numbers:
+            self._origin_numbers[key] = len(self.origins)
             self.origins.append(Origin(kernel, tables, block))
-        return self._known[key]
+        return self._origin_numbers[key]
 
     def keep(self, fault: KernelFault) -> None:
         """Keep what a launch raises where nobody may look."""
@@ -169,20 +169,20 @@ class VirtualGPU:
     @contextmanager
     def scheduled(self, schedule: Schedule | None) -> Iterator[VirtualGPU]:
         """Has all launches on this device run in another order until the end of the `with`."""
-        before, self.schedule = self.schedule, checked_schedule(schedule)
+        previous, self.schedule = self.schedule, checked_schedule(schedule)
         try:
             yield self
         finally:
-            self.schedule = before
+            self.schedule = previous
 
     @contextmanager
     def reading_only(self, ranges: Iterable[tuple[int, int]]) -> Iterator[VirtualGPU]:
         """Has observed launches report stores to these (address, bytes), until the end of the `with`."""
-        before, self.read_only = self.read_only, tuple(ranges)
+        previous, self.read_only = self.read_only, tuple(ranges)
         try:
             yield self
         finally:
-            self.read_only = before
+            self.read_only = previous
 
     def reset_workspace(self) -> None:
         """Nobody has come to the grid's barrier yet: a launch that was stopped there may have left it half full."""

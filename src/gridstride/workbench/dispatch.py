@@ -23,10 +23,10 @@ _IDLE = 600.0  # seconds for which a judge without work stays ready
 
 @dataclass(slots=True)
 class Live:
-    """A job that waits or runs. `ahead` is how many wait before it, `step` what is being done, the how manyth."""
+    """A job that waits or runs. `jobs_ahead` is how many wait before it, `step` what is being done, the how manyth."""
 
     job: Job
-    ahead: int = 0
+    jobs_ahead: int = 0
     running: bool = False
     step: str = ""
     steps: int = 0
@@ -68,7 +68,7 @@ class Dispatcher:
         """A new job; QueueFull, SourceTooLong, ProgressError."""
         job = await self._store.do(lambda progress: Jobs(progress).add(session, kind, day, source))
         if job.id not in self.live:  # a slot may have taken it before this goes on
-            self.live[job.id] = Live(job, ahead=sum(not job.running for job in self.live.values()))
+            self.live[job.id] = Live(job, jobs_ahead=sum(not job.running for job in self.live.values()))
         self._wake.set()
         return job
 
@@ -117,8 +117,10 @@ class Dispatcher:
     async def _run(self, job: Job, process: JudgeProcess) -> None:
         live = self.live.setdefault(job.id, Live(job))
         live.running, live.process = True, process
-        for each in self.live.values():
-            each.ahead = sum(not other.running and other.job.id < each.job.id for other in self.live.values())
+        for live_job in self.live.values():
+            live_job.jobs_ahead = sum(
+                not other.running and other.job.id < live_job.job.id for other in self.live.values()
+            )
         state: State = "done"
         try:
             request = {"op": job.kind, "day": job.day, "source": job.source}
@@ -161,8 +163,8 @@ class Dispatcher:
             with progress.writing():
                 if state == "done" and job.kind == "judge":
                     progress.record_verdict(verdict_of(outcome["verdict"], job.source))
-                rest = {name: value for name, value in outcome.items() if name != "report"}
-                Jobs(progress).end(job.id, state, rest, report=outcome.get("report"))
+                result = {name: value for name, value in outcome.items() if name != "report"}
+                Jobs(progress).end(job.id, state, result, report=outcome.get("report"))
 
         while True:
             try:
@@ -175,7 +177,7 @@ class Dispatcher:
     def _forget(self, number: int) -> None:
         self.live.pop(number, None)
         for job in self.live.values():
-            job.ahead = sum(not other.running and other.job.id < job.job.id for other in self.live.values())
+            job.jobs_ahead = sum(not other.running and other.job.id < job.job.id for other in self.live.values())
 
 
 def verdict_of(words: Mapping[str, Any], source: str) -> LabVerdict:

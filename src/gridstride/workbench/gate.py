@@ -137,8 +137,8 @@ def _guarded(send: Send) -> Send:
             own = [
                 header for header in message.get("headers", ()) if not header[0].lower().startswith(b"access-control-")
             ]
-            there = {name.lower() for name, _ in own}
-            message["headers"] = own + [header for header in _HEADERS if header[0] not in there]
+            own_names = {name.lower() for name, _ in own}
+            message["headers"] = own + [header for header in _HEADERS if header[0] not in own_names]
         await send(message)
 
     return sending

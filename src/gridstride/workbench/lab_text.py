@@ -37,10 +37,10 @@ class LabText:
         from gridstride.judge.report.save import save
 
         self._check(text)
-        there = self._read()
-        if not over and there not in (self.text, text):
+        on_disk = self._read()
+        if not over and on_disk not in (self.text, text):
             raise ChangedElsewhere(f"{self.path} was changed by another program or window")
-        if there != text:
+        if on_disk != text:
             try:
                 save(self.path, text)
             except OSError as error:

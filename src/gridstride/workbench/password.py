@@ -33,9 +33,9 @@ def hashed(password: str) -> str:
     return f"scrypt${_text(salt)}${_text(_derived(password, salt))}"
 
 
-def matches(password: str, kept: str) -> bool:
+def matches(password: str, stored: str) -> bool:
     """Whether the password is the one of that hash."""
-    _, salt, right = kept.split("$")
+    _, salt, right = stored.split("$")
     return hmac.compare_digest(_derived(password, base64.b64decode(salt)), base64.b64decode(right))
 
 

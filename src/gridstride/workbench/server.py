@@ -100,7 +100,7 @@ def _site_page(name: str) -> str:
     return read_bytes(workspace() / NAME / name, most=_LARGEST_PAGE).decode()
 
 
-def _read_ahead() -> None:
+def _prefetch() -> None:
     """What the first reader of these pages would wait for longer than a page may take."""
     readable_days()
     try:
@@ -115,9 +115,9 @@ def _coloured(page: str, request: Request) -> str:
     theme = request.cookies.get(THEME, "auto")
     if THEMES.get(theme) is None:
         return page
-    style, end, rest = page.partition("</style>")
+    style, end, after_style = page.partition("</style>")
     style = style.replace("(prefers-color-scheme: dark)", "all" if theme == "dark" else "not all")
-    return style.replace("color-scheme: light dark", f"color-scheme: {theme}") + end + rest
+    return style.replace("color-scheme: light dark", f"color-scheme: {theme}") + end + after_style
 
 
 def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[], None]) -> None:
@@ -125,7 +125,7 @@ def serve(listener: socket.socket, url: str, key: Key, *, on_ready: Callable[[],
     address = listener.getsockname()[0].partition("%")[0]
     public = not ipaddress.ip_address(address).is_loopback
     store = Store(progress_file())
-    _read_ahead()
+    _prefetch()
     app = make_app(Workbench(store, Dispatcher(store, slots=slots()), url, public))
     gate = Gate(app, key.secret, key.hashed, None if public else LOCAL | {address})
     config = uvicorn.Config(gate, log_level=logging.WARNING, access_log=False, ws="wsproto", lifespan="on",
@@ -158,8 +158,8 @@ def only_one() -> Iterator[Callable[[str], None]]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)
-            there = lock.read().strip() or "another address"
-            raise AlreadyUp(f"a workbench of {workspace()} is up at {there}: open that one, or end it") from error
+            address = lock.read().strip() or "another address"
+            raise AlreadyUp(f"a workbench of {workspace()} is up at {address}: open that one, or end it") from error
 
         def tell(url: str) -> None:
             lock.truncate(0)

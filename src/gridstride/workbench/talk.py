@@ -70,7 +70,7 @@ class Talk:
     def _ask(self) -> None:
         if self._server is None:
             raise RemoteError(f"{self.url} is not connected")
-        before = len(self.conversation.turns)
+        turn_count = len(self.conversation.turns)
         while True:
             try:
                 with closing(self._server.answer(self.conversation.messages(), {})) as texts:
@@ -82,4 +82,4 @@ class Talk:
             except TooLong:
                 if not self.conversation.forget_oldest():
                     raise
-                self.forgotten = before - len(self.conversation.turns)
+                self.forgotten = turn_count - len(self.conversation.turns)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Outcome, outcome
 
-from gridstride.cli import main
-
-Run = Callable[..., "Outcome"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
+Run = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -40,10 +25,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     def command(*words: str, typed: str = "") -> Outcome:
         monkeypatch.setattr("sys.stdin", StringIO(typed))
-        with pytest.raises(SystemExit) as left:
-            main(words)
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return Outcome(int(left.value.code or 0), captured.out, captured.err)
+        return outcome(capsys, *words)
 
     return command

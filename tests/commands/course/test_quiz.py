@@ -61,9 +61,9 @@ def test_a_wrong_answer_on_the_command_line_records_none(run: Run) -> None:
 
 
 def test_nothing_is_measured_where_one_answer_is_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gridstride.course.figures import figures
+    from gridstride.course.figures import worked_kernels
 
-    monkeypatch.setattr(figures.WorkedKernels, "value", lambda *_: pytest.fail("a prediction was measured"))
+    monkeypatch.setattr(worked_kernels.WorkedKernels, "value", lambda *_: pytest.fail("a prediction was measured"))
     numbers = [each for each in run("quiz", "5", "--json").json["questions"] if not each["choices"]]
     letters = [each for each in run("quiz", "5", "--json").json["questions"] if each["choices"]]
     answers = ["--answer", f"{numbers[0]['question']}=4", "--answer", f"{letters[0]['question']}=2"]

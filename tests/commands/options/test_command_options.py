@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 import typer.main
 
 from gridstride import cli
-from gridstride.commands.options import serve_words, shared_options, stack_options
+from gridstride.commands.options import (
+    onnx_options,
+    profile_options,
+    program_options,
+    serve_words,
+    shared_options,
+    stack_options,
+)
 from gridstride.serve.engine.sampling import COMMAND_OPTIONS
 
-HOMES = [Path(str(module.__file__)) for module in (cli, stack_options, serve_words, shared_options)]
+HOMES = [Path(str(module.__file__)) for module in (
+    cli, onnx_options, profile_options, program_options, stack_options, serve_words, shared_options,
+)]  # fmt: skip
 
 
 def options(group: Any, path: str = "gridstride") -> Iterator[tuple[str, str]]:
@@ -55,3 +66,26 @@ def test_every_option_is_named(home: Path) -> None:
 def _named(call: ast.Call) -> bool:
     texts = [word.values[0] if isinstance(word, ast.JoinedStr) else word for word in call.args]
     return any(isinstance(text, ast.Constant) and str(text.value).startswith("-") for text in texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    size: Annotated[int, typer.Option("--size", metavar="N")] = 1
+    colours: Annotated[tuple[str, ...], typer.Option("--colour", metavar="C")] = ()
+
+
+def test_a_records_fields_are_options() -> None:
+    seen: list[tuple[str, Box]] = []
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    @shared_options.record_options
+    def paint(what: str, *, box: Box, quick: bool = False) -> int:
+        seen.append((what, box))
+        return 0
+
+    command = typer.main.get_command(app)
+    assert [parameter.name for parameter in command.params] == ["what", "size", "colours", "quick"]
+    command(["wall"], standalone_mode=False)
+    command(["door", "--size", "2", "--colour", "red", "--colour", "blue"], standalone_mode=False)
+    assert seen == [("wall", Box()), ("door", Box(size=2, colours=("red", "blue")))]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import Outcome, outcome
 from tiny import write_model
 
-from gridstride.cli import main
 from gridstride.models.huggingface import folder as folders
 from gridstride.models.text.tokenizer import Tokenizer
 
@@ -38,11 +38,8 @@ def questions(tmp_path: Path) -> Path:
     return file
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as left:
-        main(("evaluate", *map(str, words), "--device", "cpu"))
-    said = capsys.readouterr()
-    return int(left.value.code or 0), said.out, said.err
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> Outcome:
+    return outcome(capsys, "evaluate", *map(str, words), "--device", "cpu")
 
 
 def test_perplexity_is_the_models_own(path: Path, text: Path, capsys: pytest.CaptureFixture[str]) -> None:

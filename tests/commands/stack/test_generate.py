@@ -31,7 +31,7 @@ def run(path: Path | str | None, capsys: pytest.CaptureFixture[str], **words: An
     chosen = ModelChoice(
         None if path is None else str(path), given.pop("device"), given.pop("dtype"), given.pop("quantization", None)
     )
-    texts = TextOptions(*(given.pop(name) for name in ("prompt", "n", "stop", "echo", "stream")))
+    texts = TextOptions(**{name: given.pop(name) for name in ("prompt", "n", "stop", "echo", "stream")})
     assert generate.run(chosen, texts, **given)
     return capsys.readouterr().out
 

@@ -14,6 +14,7 @@ import pytest
 
 from gridstride.cli import main
 from gridstride.commands.options import serve_options
+from gridstride.commands.options.serve_words import ServeOptions
 from gridstride.commands.terminal import WrongUse
 
 Refused = Callable[..., str]
@@ -116,8 +117,7 @@ def test_a_file_without_a_key_is_refused(refused: Refused, folder: Path) -> None
 
 def test_keys_come_from_lines_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("# ours\nfirst\n\n second \n")
-    options = dict.fromkeys(serve_options.ServeOptions.__dataclass_fields__)
-    given = serve_options.ServeOptions(**options | {"api_key": ("third",), "api_key_file": str(tmp_path / "keys")})  # type: ignore[arg-type]
+    given = ServeOptions(api_key=("third",), api_key_file=str(tmp_path / "keys"))
     assert serve_options.keys(given) == {"first", "second", "third"}
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gridstride.cli import main
+from command_line import outcome
 
 # Its helpers are those of tests/train.
 _spec = util.spec_from_file_location("chats", Path(__file__).parents[2] / "train" / "chats.py")
@@ -39,13 +38,6 @@ def words(*more: str, data: str = "chats.jsonl") -> list[str]:
     return ["train", "--from", "base", "--data", data, *SMALL, *more]
 
 
-def call(capsys: pytest.CaptureFixture[str], *given: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(given)
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
-
-
 def started(*given: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "gridstride", *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -65,7 +57,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_run_leaves_an_adapter_and_says_how_to_serve_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = call(capsys, *words())
+    code, out, err = outcome(capsys, *words())
     assert code == 0, err
     assert "runs/tuned/adapter is ready:  gridstride serve base --adapter NAME=runs/tuned/adapter" in " ".join(
         out.split("\n")
@@ -81,12 +73,12 @@ def test_a_run_leaves_an_adapter_and_says_how_to_serve_it(folder: Path, capsys: 
 
 def test_preferences_and_whole_models_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dpo = ("--set", "tune.objective=dpo", "--set", "tune.method=full", "--set", "optimiser.lr=0.001")
-    code, out, _ = call(capsys, *words(*dpo, "--json", data="pairs.jsonl"))
+    code, out, _ = outcome(capsys, *words(*dpo, "--json", data="pairs.jsonl"))
     record: dict[str, Any] = json.loads(out)
     assert (code, record["ended"], record["steps"]) == (0, "steps", 12)
     assert record["result"] == "runs/tuned/model"
     assert 0 <= record["preferred"] <= 1
-    code, out, _ = call(capsys, "generate", "runs/tuned/model", "--prompt", "red", "--max-tokens", "4", "--json")
+    code, out, _ = outcome(capsys, "generate", "runs/tuned/model", "--prompt", "red", "--max-tokens", "4", "--json")
     assert code == 0
 
 
@@ -94,19 +86,19 @@ def test_a_killed_run_goes_on_to_the_losses_of_one_that_is_not(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = ("--set", "run.steps=60", "--set", "run.save_every=4")
-    assert call(capsys, *words("--name", "whole", *long))[0] == 0
+    assert outcome(capsys, *words("--name", "whole", *long))[0] == 0
     process = started(*words("--name", "killed", *long))
     wait_until(lambda: len(list((folder / "runs" / "killed" / "checkpoints").glob("step-*"))) > 0)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert not (folder / "runs" / "killed" / "result.json").exists()
-    assert call(capsys, "train", "--resume", "--name", "killed")[0] == 0
+    assert outcome(capsys, "train", "--resume", "--name", "killed")[0] == 0
     assert losses("killed") == losses("whole")
 
 
 def test_several_processes_learn_what_one_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = ("--set", "run.batch=4", "--set", "run.steps=6")
-    assert call(capsys, *words("--name", "one", *same))[0] == 0
+    assert outcome(capsys, *words("--name", "one", *same))[0] == 0
     both = started(*words("--name", "two", *same, "--set", "parallel.mode=ddp", "--processes", "2"))
     assert both.wait(timeout=PATIENCE) == 0
     one, two = losses("one"), losses("two")
@@ -130,7 +122,7 @@ def test_a_mistake_is_one_message(
     folder: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str
 ) -> None:
     (folder / "bad.jsonl").write_text('{"messages": [}\n')
-    code, out, err = call(capsys, *given)
+    code, out, err = outcome(capsys, *given)
     errors = [line for line in err.splitlines() if line.startswith("error: ")]
     assert (code, out, len(errors)) == (2, "", 1)
     assert message in errors[0]
@@ -141,6 +133,6 @@ def test_a_mistake_is_one_message(
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_may_not_be_written_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "runs").mkdir(mode=0o500)
-    code, _, err = call(capsys, *words())
+    code, _, err = outcome(capsys, *words())
     assert code == 2
     assert "cannot write to runs/tuned: Permission denied" in err

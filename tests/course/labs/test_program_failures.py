@@ -101,3 +101,11 @@ def test_a_function_that_fails_by_name_must_be_said(status: int, said: str, miss
         assert each.message.startswith("the second call of cudaEventRecord was made to fail (unknown error), and ")
         assert missing in each.message
         assert "gridstride run --fail cudaEventRecord=2 does the same" in each.message
+
+
+def test_what_is_reported_of_a_program_is_not_what_it_says() -> None:
+    run = LabRun({}, {"allocation": 2})
+    reported = "gridstride: unchecked_error: add.cu:61: cudaMalloc returned out of memory, and nothing looks at it"
+    (found,) = ignored(run, Outcome(Ended(1, 0.1), "", f"line 65: invalid argument\n{reported}\n"))
+    assert "did not say so" in found.message
+    assert not list(ignored(run, Outcome(Ended(1, 0.1), "", f"line 61: out of memory\n{reported}\n")))

@@ -20,9 +20,9 @@ from gridstride.course.glossary import read_glossary
 from gridstride.course.labs.bounds import out_of_bounds
 from gridstride.course.labs.lab_verdict import LabFinding, with_words
 from gridstride.course.labs.program_findings import (
+    device_finding,
     ended_otherwise_modelled,
     first_wrong,
-    found_on_device,
     left_behind,
     lines_of,
     not_all_copied,
@@ -149,13 +149,13 @@ def test_a_program_that_fails_only_where_its_work_takes_time_is_told_how_to_see_
 
 def test_a_finding_in_a_librarys_file_names_its_kernel_and_has_no_line_of_the_program() -> None:
     told = {"kind": "race", "message": "read past the end.", "line": 88, "file": "/x/gemm.cu", "kernel": "gemm"}
-    found = found_on_device(told, "layer.cu")
+    found = device_finding(told, "layer.cu")
     assert found.line is None
     assert found.message.startswith(
         "read past the end. This is in kernel gemm of gemm.cu, of a library that the program "
     )
-    assert found_on_device({**told, "file": "/y/layer.cu"}, "layer.cu").line == 88
-    assert found_on_device({**told, "file": None}, "layer.cu").message == "read past the end."
+    assert device_finding({**told, "file": "/y/layer.cu"}, "layer.cu").line == 88
+    assert device_finding({**told, "file": None}, "layer.cu").message == "read past the end."
 
 
 def test_the_first_wrong_element_is_said_once() -> None:

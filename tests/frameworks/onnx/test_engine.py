@@ -17,7 +17,9 @@ pytestmark = pytest.mark.usefixtures("gpu")
 ROWS = (FLOAT, ["batch", 8])
 
 
-@pytest.mark.parametrize(("kind", "said"), [(onnx.TensorProto.BFLOAT16, "bfloat16"), (onnx.TensorProto.STRING, "text")])
+@pytest.mark.parametrize(
+    ("kind", "said"), [(onnx.TensorProto.COMPLEX64, "complex64"), (onnx.TensorProto.STRING, "text")]
+)
 def test_an_input_of_a_type_without_kernels(kind: int, said: str) -> None:
     b = Builder(20, x=(kind, [4]))
     with pytest.raises(UnsupportedOperator, match=f"input 'x' is {said}: the engine computes in float32, "):

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'gridstride[onnx]'")
 pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'gridstride[torch]'")
 
-from gridstride.frameworks.onnx.registry import PLUGINS, supported
+from gridstride.frameworks.onnx.operators import supported
+from gridstride.frameworks.onnx.registry import PLUGINS
 
 PAGE = (Path(__file__).parents[3] / "docs/onnx.md").read_text()
 MLP, ENGINE, PLUGIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -23,14 +23,14 @@ FOLDERS = {name: find(name) for name in problem_names()}
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 @settings(max_examples=6)  # of each launch: with 15, these were a tenth of the judge's tests
-@given(seed=st.integers(0, 2**31 - 1), float_index=st.booleans())
-def test_the_cases_of_every_seed_hold_every_class(name: str, seed: int, float_index: bool) -> None:
+@given(seed=st.integers(0, 2**31 - 1), float_index=st.booleans(), tallies=st.booleans())
+def test_the_cases_of_every_seed_hold_every_class(name: str, seed: int, float_index: bool, tallies: bool) -> None:
     folder = FOLDERS[name]
     common = all_cases(folder.problem, seed=seed)
     for launch in {file.launch for file in folder.rungs() if file.launch}:
-        text = KernelText(float_index=float_index)
+        text = KernelText(float_index=float_index, tallies=tallies)
         cases = (*common, *kernel_cases(folder.problem, launch, text, seed=seed))
-        seen = coverage(folder.problem, cases, launch, float_index=float_index)
+        seen = coverage(folder.problem, cases, launch, float_index=float_index, tallies=tallies)
         assert [str(each) for each in seen.missing] == []
 
 

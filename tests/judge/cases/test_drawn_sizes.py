@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gridstride.judge.cases.drawn_sizes import alone, among, around, vectorisable
+from gridstride.judge.cases.drawn_sizes import alone, among, stencil_sizes, vectorisable
 from gridstride.judge.cases.sizes import free_sizes
 from gridstride.judge.find import find, problem_names
 
@@ -46,7 +46,7 @@ def test_vectors_fit_and_warps_mostly_do_not() -> None:
 def test_a_small_size_at_its_largest_lies_within_the_others() -> None:
     problem = find("convolution").problem
     name, most = next(iter(problem.widest.items()))
-    sizes = around(random.Random(11), problem, name)
+    sizes = stencil_sizes(random.Random(11), problem, name)
     assert sizes[name] == most
     assert all(sizes[other] > 2 * most or sizes[other] == limit
                for other, limit in free_sizes(problem).items() if other != name)  # fmt: skip

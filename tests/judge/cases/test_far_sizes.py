@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gridstride.judge.cases.far_sizes import far_cases, far_constants, far_sizes
+from gridstride.judge.cases.far_sizes import far_cases, far_constants, far_sizes, usual_far_sizes
 from gridstride.judge.cases.sizes import persistent
 from gridstride.judge.find import find
 from gridstride.judge.header import SymbolicLaunch
@@ -65,6 +65,26 @@ def test_more_blocks_than_a_block_has_threads_are_met() -> None:
 def test_what_takes_more_than_a_gigabyte_is_left_out() -> None:
     launch = SymbolicLaunch(("ceil(n/256)", "1", "1"), ("256", "1", "1"))
     assert [end for _, end in far_sizes(GELU, launch, (1 << 26, 1 << 27))] == [1 << 26]
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("nbody", 1 << 17, (1 << 18) + 1024),  # whatever ends at 131,072
+        ("fft", 600, 1024),  # rows of 4,096 numbers, of which a case has four million
+    ],
+)
+def test_sizes_below_which_numbers_of_a_text_say_nothing_are_run_once(name: str, least: int, most: int) -> None:
+    problem, launch = find(name).problem, SymbolicLaunch(("512", "1", "1"), ("256", "1", "1"))
+    (case,) = far_cases(problem, launch, (), random.Random(3))
+    size = max(case.sizes.values())
+    assert case.once
+    assert least < size <= most
+    assert max(problem.widest.values()) < size
+
+
+def test_no_size_is_added_where_another_case_goes_as_far() -> None:
+    assert not [*usual_far_sizes(ADD, random.Random(0)), *usual_far_sizes(SOFTMAX, random.Random(0))]
 
 
 def test_long_rows_are_taken_in_several_turns_on_one_multiprocessor() -> None:

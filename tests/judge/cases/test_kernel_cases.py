@@ -21,6 +21,15 @@ def test_a_block_gets_as_much_work_as_there_is_room_for(grid: str, alone: set[tu
     assert {(case.data, case.multiprocessors) for case in near} == alone
 
 
+def test_who_has_nowhere_to_count_together_gets_more_than_a_counter_of_16_bits_holds() -> None:
+    """Once, and of any data: nothing meets in one place."""
+    problem, launch = find("vector_add").problem, SymbolicLaunch(("2*SMS",), ("256",))
+    made = kernel_cases(problem, launch, KernelText(tallies=False), seed=2)
+    (alone,) = (case for case in made if case.multiprocessors == 1 and case.sizes["n"] > problem.largest["n"])
+    assert 1 << 16 < alone.sizes["n"] / 2 < 1 << 17
+    assert alone.data == "normal"
+
+
 def test_a_kernels_own_cases_lie_next_to_its_tiles(doubling: Problem) -> None:
     cases = kernel_cases(doubling, SymbolicLaunch(("ceil(n/24)",), ("24",)), KernelText(), seed=3)
     assert {case.sizes["n"] % 24 for case in cases} == {0, 1, 2, 3, 23}
@@ -51,3 +60,15 @@ def test_what_a_kernel_may_keep_is_met_behind_one_small_launch_and_behind_three(
     assert [more[number].order for number in (2, 5, 10)] == ["reversed", "in step", "reversed"]
     assert len({case.sizes["n"] for case in more if case.sizes["n"] > 24}) == 1
     assert all(case.once and not case.fresh for case in more)
+
+
+def test_blocks_take_several_rows_of_eights_where_no_usual_size_has_as_many_rows_as_blocks() -> None:
+    """What a block leaves of one row for the next shows in rows that can be read in vectors, and in others."""
+    problem = find("silu_mul").problem
+    bounded, free = (SymbolicLaunch((grid,), ("64",)) for grid in ("min(N, 8*SMS)", "N"))
+    made = kernel_cases(problem, bounded, KernelText(), seed=3)
+    several = [case.sizes["H"] for case in made if case.multiprocessors == 1 and case.sizes["N"] == 72]
+    assert len(several) == 4
+    assert [width % 8 for width in several[:3]] == [0, 0, 0]
+    assert several[0] <= 256
+    assert not [case for case in kernel_cases(problem, free, KernelText(), seed=3) if case.multiprocessors == 1]

@@ -47,7 +47,7 @@ def test_every_problem_is_cut_and_gives_what_it_gives_at_once(problem: Problem) 
     for answer, expected, _ in judged(problem):
         together = np.full(expected.values.shape, np.nan)
         for piece in answer.pieces:
-            together[piece.place] = piece.expected.values
+            together[piece.index] = piece.expected.values
         np.testing.assert_allclose(together, expected.values, rtol=1e-12, atol=1e-12)
         if problem.pieces:
             folded = problem.pieces not in problem.outputs[0].shape
@@ -64,7 +64,7 @@ def test_the_tolerance_is_that_of_the_whole(problem: Problem) -> None:
         together = np.zeros(expected.values.shape)
         for piece in answer.pieces:
             assert piece.expected.bound is not None
-            together[piece.place] = piece.expected.bound
+            together[piece.index] = piece.expected.bound
         np.testing.assert_allclose(together, expected.bound, rtol=1e-6)
         norm = np.sqrt(sum((piece.expected.norm_bound or 0) ** 2 for piece in answer.pieces))
         assert norm == pytest.approx(expected.norm_bound)

@@ -222,7 +222,7 @@ def test_lost_precision_with_cancellation_is_no_permutation() -> None:
     noise[::50] = 0.1  # what is left of two large terms: a rounding error there is any size
     pattern = seen((flat * (1 + noise)).astype(np.float32), flat)
     assert pattern.name == "precision", pattern
-    assert "bits only" in pattern.text
+    assert "of their 24 bits" in pattern.text
 
 
 def test_a_permutation_of_some_elements_is_one() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
+from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, integer, named, source_line, strict, text
 
 
 def test_a_text_is_cut_and_plain() -> None:
@@ -15,9 +15,9 @@ def test_a_text_is_cut_and_plain() -> None:
 
 @pytest.mark.parametrize("value", [True, 1.0, "1", None, -1, 11])
 def test_a_whole_number_is_one_and_within_its_range(value: object) -> None:
-    assert whole(10, 0, 10) == 10
+    assert integer(10, 0, 10) == 10
     with pytest.raises(MalformedError, match="not within 0 to 10"):
-        whole(value, 0, 10)
+        integer(value, 0, 10)
 
 
 def test_a_name_is_a_text() -> None:

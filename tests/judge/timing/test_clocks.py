@@ -14,7 +14,7 @@ from gridstride.judge.problem import Problem
 from gridstride.judge.timing.clocks import Lap, disagreement, multiprocessor_mhz
 from gridstride.judge.timing.timer import Timer, Timing
 
-HONEST = Lap(device_ms=2.0, whole_ms=2.1, after_ms=1.9)
+HONEST = Lap(device_ms=2.0, host_ms=2.1, after_ms=1.9)
 
 
 def twice(x: np.ndarray, y: np.ndarray, n: int) -> None:
@@ -27,17 +27,17 @@ def test_clocks_that_show_the_same_say_nothing() -> None:
 
 
 def test_work_that_goes_on_after_the_last_event_is_named() -> None:
-    said = disagreement([Lap(device_ms=0.01, whole_ms=2.1, after_ms=2.0)] * 8)
+    said = disagreement([Lap(device_ms=0.01, host_ms=2.1, after_ms=2.0)] * 8)
     assert "went on outside the stream that was timed" in said
     assert "0.01 ms" in said
 
 
 def test_a_timer_that_runs_ahead_is_named() -> None:
-    assert "the timer is wrong" in disagreement([Lap(device_ms=9.0, whole_ms=2.0, after_ms=1.9)] * 8)
+    assert "the timer is wrong" in disagreement([Lap(device_ms=9.0, host_ms=2.0, after_ms=1.9)] * 8)
 
 
 def test_a_host_that_was_busy_now_and_then_is_no_disagreement() -> None:
-    late = Lap(device_ms=2.0, whole_ms=40.0, after_ms=39.0)
+    late = Lap(device_ms=2.0, host_ms=40.0, after_ms=39.0)
     assert disagreement([late, HONEST, late, HONEST, late, late, HONEST, late]) == ""
 
 

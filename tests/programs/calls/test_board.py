@@ -13,17 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridstride.compiler import compile_cuda
-from gridstride.programs.calls.activity import (
-    ACTIVITY_NAMES,
-    CALLS,
-    KERNEL_COUNTS,
-    Call,
-    failure,
-    functions_called,
-    is_activity_name,
-)
-from gridstride.programs.calls.board import Board, BoardOptions
 from gridstride.programs.calls.peers import EVERYONE
 from gridstride.programs.calls.runtime_records import (
     CALLBACKS,
@@ -35,83 +24,11 @@ from gridstride.programs.calls.runtime_records import (
     KernelLayout,
 )
 from gridstride.programs.calls.status import Status
-from gridstride.programs.process.reports import Reports
 from gridstride.programs.run import reported
-from gridstride.programs.timeline.calls import WAITED_FREE
-from gridstride.programs.timeline.model import LEGACY
 from gridstride.programs.toolchain.runtime_functions import RUNTIME
 from gridstride.virtual.gpu import VirtualGPU
 
-TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
-PTX = """.version 8.0
-.target sm_90
-.address_size 64
-.global .align 4 .b32 counter = 5;
-.visible .entry store(.param .u64 to, .param .u8 flag, .param .u32 value)
-{
-  .reg .b32 %r<3>;
-  .reg .b64 %d<4>;
-  ld.param.u64 %d1, [to];
-  ld.param.u32 %r1, [value];
-  cvta.to.global.u64 %d2, %d1;
-  mov.u32 %r2, %tid.x;
-  mul.wide.u32 %d3, %r2, 4;
-  add.u64 %d2, %d2, %d3;
-  st.global.u32 [%d2], %r1;
-  ret;
-}
-"""
-
-
-def fat_binary(ptx: str) -> bytes:
-    text = ptx.encode() + b"\0"
-    entry = struct.pack("<HHIQ", 1, 0x101, 64, len(text)).ljust(64, b"\0") + text
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry)) + entry
-
-
-class Setup:
-    def __init__(self, device: VirtualGPU, fails: dict[Call, int] | None = None, ptx: str = PTX, gpus: int = 1,
-                 memory: int | None = None) -> None:  # fmt: skip
-        self.faults: list[int] = []
-        self.reading, writing = os.pipe()
-        self.device = device
-        reports = Reports(to=writing, set_fault=self.faults.append)
-        self.board = Board(device, reports, BoardOptions(fails=fails or {}, devices=gpus, memory=memory))
-        self.image = ctypes.create_string_buffer(fat_binary(ptx))
-        self.images = (ctypes.c_void_p * 1)(ctypes.addressof(self.image))
-        self._launched: dict[bytes, KernelLayout] = {}
-
-    def load(self, *, expect: int = Status.SUCCESS, gpu: int = 0) -> int:
-        number = (ctypes.c_int64 * 1)()
-        assert self.board.modules.load(self.images, 1, gpu, number) == expect
-        return number[0]
-
-    def allocate(self, nbytes: int, gpu: int = 0) -> int:
-        return self.board.memory.allocate(nbytes, gpu)
-
-    def kernel(self, name: bytes = b"store") -> KernelLayout:
-        layout = (KernelLayout * 1)()
-        assert self.board.modules.kernel(self.load(), name, layout) == Status.SUCCESS
-        return layout[0]
-
-    def launch(self, address: int, *, threads: int = 4, gpu: int = 0) -> int:
-        return self.launch_kernel(b"store", struct.pack("<QBxxxI", address, 0, 77), threads, gpu)
-
-    def launch_kernel(self, name: bytes, packed: bytes, threads: int, gpu: int = 0) -> int:
-        kernel = self._launched[name] = self._launched.get(name) or self.kernel(name)
-        space = ctypes.create_string_buffer(packed, len(packed))
-        shape = (1, 1, 1, threads, 1, 1, 0, 0, 0, 0)
-        order = ORDER.pack(kernel.number, *shape, 0, ctypes.addressof(space), len(packed), LEGACY, gpu)
-        there = ctypes.create_string_buffer(order, len(order))
-        return self.board.launch(ctypes.addressof(there))
-
-    def copy(self, nbytes: int, kind: int) -> int:
-        return self.board.copy(nbytes, kind, LEGACY, 0, 0, 0, 0, 0, 0)
-
-
-@pytest.fixture
-def setup() -> Setup:
-    return Setup(VirtualGPU(memory=64 << 20, workers=1))
+from .boards import PTX, TO_DEVICE, Setup, fat_binary
 
 
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
@@ -121,7 +38,7 @@ def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
-    assert ORDER.size == 8 + 10 * 4 + 5 * 8
+    assert ORDER.size == 8 + 10 * 4 + 6 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
     assert ctypes.sizeof(BoardRecord) == 8 * (
         11 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
@@ -136,17 +53,6 @@ def test_a_launch_runs_with_parameters_where_the_ptx_declares_them(setup: Setup)
     assert host.tolist() == [77] * 4
 
 
-def test_waits_are_counted_and_empty_the_pools(setup: Setup) -> None:
-    for _ in range(3):
-        address = setup.allocate(1 << 20)
-        setup.board.memory.pooled(0, address, 1 << 20)
-        assert setup.board.memory.release(address) == Status.SUCCESS
-        setup.board.waited(0, 0)
-    setup.board.finish()
-    counted = setup.board.activity
-    assert (counted.allocations, counted.pool_allocations, counted.pool_growths, counted.waits) == (3, 3, 3, 3)
-
-
 def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
     setup.board.memory.pooled(0, setup.allocate(100), 100)
     value = (ctypes.c_uint64 * 1)(1 << 30)
@@ -157,25 +63,6 @@ def test_attributes_of_a_pool_are_those_that_cuda_has(setup: Setup) -> None:
             seen[attribute] = value[0]
     assert seen == {4: 1 << 30, 5: 2 << 20, 6: 2 << 20, 7: 512, 8: 512}
     assert setup.board.memory.pool_attribute(0, 5, 1, value) == Status.INVALID_VALUE
-
-
-@pytest.mark.parametrize("mode", ["fast", "sanitized", "predicted"])
-def test_grids_that_kernels_launch_are_counted_apart_from_the_hosts(mode: str) -> None:
-    device = VirtualGPU(memory=64 << 20, workers=1, sanitize=mode == "sanitized")
-    text = """
-    __global__ void grandchild() {}
-    __global__ void child() { if (threadIdx.x == 0) grandchild<<<3, 10>>>(); }
-    extern "C" __global__ void parent() { child<<<2, 32>>>(); }
-    """
-    setup = Setup(device, ptx=compile_cuda(text, options=("-rdc=true",)).ptx)
-    if mode == "predicted":
-        setup.board.predict()
-    assert setup.launch_kernel(b"parent", b"", 4) == Status.SUCCESS
-    setup.board.finish()
-    counted = setup.board.activity
-    assert (counted.launches, counted.threads) == (1, 4)
-    assert (counted.child_grids, counted.child_blocks) == (4 + 4 * 2, 4 * 2 + 4 * 2 * 3)
-    assert counted.child_threads == 4 * 64 + 4 * 2 * 30
 
 
 def test_a_kernels_layout_is_that_of_its_ptx(setup: Setup) -> None:
@@ -349,90 +236,6 @@ def test_a_fault_is_found_where_time_is_predicted_too(setup: Setup) -> None:
     setup.board.predict()
     setup.launch(setup.allocate(8))
     assert setup.faults == [Status.ILLEGAL_ADDRESS]
-
-
-def test_what_a_program_does_is_counted(setup: Setup) -> None:
-    address = setup.allocate(64)
-    setup.launch(address)
-    setup.launch(address, threads=33)
-    for kind in (TO_DEVICE, TO_DEVICE, TO_HOST):
-        setup.copy(100, kind)
-    done = setup.board.activity
-    assert (done.allocations, done.allocated_bytes, done.copies) == (1, 64, 3)
-    assert (done.to_device_bytes, done.to_host_bytes, done.within_bytes) == (200, 100, 0)
-    assert (done.launches, done.blocks, done.threads, done.warps) == (2, 2, 37, 3)
-    assert done.unwaited_launches == 2
-    setup.board.waited(0, 0)
-    assert done.unwaited_launches == 0
-    assert set(done.as_dict()) == set(ACTIVITY_NAMES)
-
-
-def test_launches_that_only_a_free_waits_for_are_counted(setup: Setup) -> None:
-    address = setup.allocate(64)
-    setup.launch(address)
-    setup.board.waited(0, 0)
-    setup.board.waited(WAITED_FREE, 0)
-    assert setup.board.activity.freed_launches == 0
-    setup.launch(address)
-    setup.board.waited(WAITED_FREE, 0)
-    setup.board.waited(WAITED_FREE, 0)
-    assert setup.board.activity.freed_launches == 1
-
-
-def test_kernels_counts_are_those_of_launches_with_predicted_times(setup: Setup) -> None:
-    address = setup.allocate(1024)
-    setup.launch(address)
-    assert setup.board.activity.instructions == 0
-    setup.board.predict()
-    setup.launch(address, threads=64)
-    one = setup.board.activity.instructions
-    setup.launch(address, threads=64)
-    assert setup.board.activity.instructions == 2 * one > 0
-    assert set(KERNEL_COUNTS) < set(setup.board.activity.as_dict())
-
-
-def test_what_a_program_did_is_reported_when_it_ends(setup: Setup) -> None:
-    setup.copy(100, TO_HOST)
-    setup.board.finish()
-    told = reported(os.read(setup.reading, 4096))
-    activity = told.activity
-    assert told.findings == ()
-    assert activity == setup.board.activity.as_dict()
-    assert activity["to_host_bytes"] == 100
-
-
-def test_a_function_fails_by_its_name_and_is_counted() -> None:
-    board = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={"cudaEventRecord": 2}).board
-    assert board.record.tells_calls == 1
-    called = [board.called(name) for name in (b"cudaEventRecord", b"cudaFree", b"cudaEventRecord", b"cudaFree")]
-    assert called == [Status.SUCCESS, Status.SUCCESS, Status.UNKNOWN, Status.SUCCESS]
-    assert functions_called(board.activity.as_dict()) == {"cudaEventRecord": 2, "cudaFree": 2}
-    assert is_activity_name("calls_of_cudaFree")
-    assert not is_activity_name("calls_of_cudaFried")
-
-
-def test_calls_are_told_only_where_somebody_asks() -> None:
-    assert Setup(VirtualGPU(memory=64 << 20, workers=1), fails={"copy": 2}).board.record.tells_calls == 0
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_a_call_of_that_number_fails_and_the_next_one_does_not(call: Call) -> None:
-    setup = Setup(VirtualGPU(memory=64 << 20, workers=1), fails={call: 2})
-    seen = []
-    for _ in range(3):
-        address = setup.allocate(64)
-        copied = setup.copy(4, TO_DEVICE)
-        launched = setup.launch(address or setup.allocate(64))
-        seen.append({"allocation": address == 0, "copy": copied != 0, "launch": launched != 0,
-                     "kernel": bool(setup.faults)}[call])  # fmt: skip
-        setup.faults.clear()
-    assert seen == [False, True, False]
-
-
-@pytest.mark.parametrize("text", ["allocation", "allocation=0", "alloc=1", "kernel=-1", "copy=1.5", "=1"])
-def test_a_failure_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="allocation, copy, launch, kernel"):
-        failure(text)
 
 
 def test_c_files_are_shipped() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.judge.sandbox.client import CannotJudge
-from gridstride.programs.process.confined import ProgramRoom, _believed
+from gridstride.programs.process.confined import ProgramRoom, _validated_report
 from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.run import Reported, Settings
 from gridstride.programs.toolchain.wheels import Toolchain
@@ -160,19 +160,19 @@ def test_what_is_no_report_is_not_believed() -> None:
         {"timeline": "long"},
         {"launches_pictured": "many"},
     ]
-    believed = _believed("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
+    believed = _validated_report("\n".join(map(json.dumps, lines)).encode() + b"\nnonsense")
     assert [each["line"] for each in believed.findings] == [7, None]
     assert "\x1b" not in believed.findings[0]["message"] + believed.findings[0]["kernel"]
     assert believed.findings[1]["kernel"] == ""
     assert believed.activity == {"launches": 2}
     assert (believed.timeline, believed.launches) == ({}, [])
-    assert _believed(b"{]}\n") == Reported()
-    assert _believed(b"[" * 100_000 + b"}\n") == Reported()
+    assert _validated_report(b"{]}\n") == Reported()
+    assert _validated_report(b"[" * 100_000 + b"}\n") == Reported()
 
 
 def test_a_process_that_cannot_lock_itself_in_is_no_verdict() -> None:
     with pytest.raises(CannotJudge, match="could not lock itself in"):
-        _believed(json.dumps({"refused": {"landlock": 0}}).encode())
+        _validated_report(json.dumps({"refused": {"landlock": 0}}).encode())
 
 
 REGISTERS = """

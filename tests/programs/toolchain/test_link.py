@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.programs.toolchain.link import _not_linked, linked_binaries
+from gridstride.programs.toolchain.link import linked_binaries, not_linked
 
 
 def test_every_relocatable_object_gets_the_function_that_it_calls() -> None:
@@ -28,8 +28,8 @@ def test_every_relocatable_object_gets_the_function_that_it_calls() -> None:
     ],
 )
 def test_errors_of_the_linker_in_plain_words(said: str, words: str) -> None:
-    assert words in str(_not_linked(said))
+    assert words in str(not_linked(said))
 
 
 def test_what_is_not_understood_is_shown_as_it_is() -> None:
-    assert _not_linked("ld.lld: error: strange\n").output == "ld.lld: error: strange\n"
+    assert not_linked("ld.lld: error: strange\n").output == "ld.lld: error: strange\n"

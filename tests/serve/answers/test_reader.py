@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridstride.serve.answers.formats import THOUGHTS
-from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Event, Said, Thought
+from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Content, Event, Reasoning
 
 NAMES = sorted(TWO_CALLS)
 
@@ -18,9 +18,9 @@ def read(reader: AnswerReader, *pieces: str) -> list[Event]:
 
 
 def summary(events: list[Event]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Said, thought, and each call's name with its arguments."""
-    said = "".join(event.text for event in events if isinstance(event, Said))
-    thought = "".join(event.text for event in events if isinstance(event, Thought))
+    """Content, thought, and each call's name with its arguments."""
+    said = "".join(event.text for event in events if isinstance(event, Content))
+    thought = "".join(event.text for event in events if isinstance(event, Reasoning))
     calls = [event for event in events if isinstance(event, CallBegun)]
     arguments = ["".join(e.text for e in events if isinstance(e, ArgumentsDelta) and e.index == c.index) for c in calls]
     return said, thought, [(call.name, given) for call, given in zip(calls, arguments, strict=True)]
@@ -83,8 +83,8 @@ def test_arguments_come_as_they_are_written() -> None:
 
 def test_what_is_certain_is_not_held_back() -> None:
     found = reader("hermes")
-    assert found.push("a <tool") == [Said("a")]
-    assert found.push("box>") == [Said(" <toolbox>")]
+    assert found.push("a <tool") == [Content("a")]
+    assert found.push("box>") == [Content(" <toolbox>")]
 
 
 def test_thoughts_and_what_is_said() -> None:

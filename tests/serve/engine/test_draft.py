@@ -12,6 +12,7 @@ from gridstride.serve.engine import draft
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.engine.speculation import Speculation
 
 SIZES = {"blocks": 200, "context": 200}
@@ -23,7 +24,7 @@ def mostly(history: Sequence[int]) -> int:
 
 
 def served(small: FakeDraft, *prompts: list[int], wished: int = 40) -> tuple[Engine, list[list[int]]]:
-    engine = Engine(FakeRunner(**SIZES), max_running=8, speculation=Speculation("draft"), draft=small)
+    engine = Engine(FakeRunner(**SIZES), Batching(max_running=8), speculation=Speculation("draft"), draft=small)
     for number, prompt in enumerate(prompts):
         engine.submit(submit(str(number), prompt, max_tokens=wished))
     found = run(engine)

@@ -12,11 +12,12 @@ from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 
 
-def roomy(**options: Any) -> tuple[FakeRunner, Engine]:
-    runner = FakeRunner(blocks=200, block_size=4, context=200, steps=options.pop("steps", 1))
-    return runner, Engine(runner, **options)
+def roomy(steps: int = 1, eos: frozenset[int] = frozenset(), **batching: Any) -> tuple[FakeRunner, Engine]:
+    runner = FakeRunner(blocks=200, block_size=4, context=200, steps=steps)
+    return runner, Engine(runner, Batching(**batching), eos=eos)
 
 
 def test_an_idle_engine_does_nothing() -> None:
@@ -141,7 +142,7 @@ class Broken(FakeRunner):
 
 
 def test_a_broken_runner_ends_all_and_is_seen_to_be_broken() -> None:
-    engine = Engine(Broken(), max_running=2)
+    engine = Engine(Broken(), Batching(max_running=2))
     for id in "abcd":
         engine.submit(submit(id, [1], max_tokens=2))
     found = run(engine)
@@ -193,7 +194,7 @@ def test_what_prompts_need_of_the_host_holds_nobody_up() -> None:
 
 def test_a_chunk_of_one_token_that_is_not_the_last_keeps_all_to_one_step() -> None:
     runner = FakeRunner(blocks=100, block_size=4, context=200, steps=8)
-    engine = Engine(runner, max_running=2, max_batch_tokens=2)
+    engine = Engine(runner, Batching(max_running=2, max_batch_tokens=2))
     engine.submit(submit("a", [1, 2], max_tokens=20))
     engine.step()
     engine.submit(submit("b", [3, 4, 5], max_tokens=4))
@@ -223,7 +224,7 @@ def test_what_needs_the_host_between_tokens_is_stepped_singly(wish: dict[str, An
 
 def test_steps_ahead_take_no_blocks_from_others() -> None:
     runner = FakeRunner(blocks=3, block_size=4, context=64, steps=8)
-    engine = Engine(runner, max_running=2)
+    engine = Engine(runner, Batching(max_running=2))
     engine.submit(submit("a", [1, 2, 3], max_tokens=6))  # two blocks
     engine.submit(submit("b", [4, 5, 6], max_tokens=2))  # one, but two if it ran as far ahead as the other
     found = run(engine)
@@ -234,7 +235,7 @@ def test_steps_ahead_take_no_blocks_from_others() -> None:
 
 def test_the_newest_gives_way_and_goes_on_first() -> None:
     runner = FakeRunner(blocks=10, block_size=4, context=64)
-    engine = Engine(runner, max_running=3)
+    engine = Engine(runner, Batching(max_running=3))
     for i, id in enumerate("abc"):
         engine.submit(submit(id, [i + 1] * 6, max_tokens=20))
     ends = [update.id for _ in range(200) for update in engine.step() if update.finish]
@@ -244,7 +245,7 @@ def test_the_newest_gives_way_and_goes_on_first() -> None:
 
 def test_newcomers_keep_nobody_waiting() -> None:
     runner = FakeRunner(blocks=30, block_size=4, context=100)
-    engine = Engine(runner, max_running=4, max_batch_tokens=8)
+    engine = Engine(runner, Batching(max_running=4, max_batch_tokens=8))
     engine.submit(submit("long", [1] * 60, max_tokens=40))
     started: list[str] = []
     for step in range(100):  # one token a step at least
@@ -276,7 +277,7 @@ def test_a_request_that_fills_the_whole_cache_runs() -> None:
 )
 def test_options_that_contradict_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Engine(FakeRunner(), **options)
+        Batching(**options)
 
 
 def sizes(policy: str) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from fake_runner import NOT_FINITE, RAISES, FakeDraft, FakeRunner, expected, next_token, repeating, submit
+from fake_runner import NOT_FINITE, RAISES, FakeAhead, FakeDraft, FakeRunner, expected, next_token, repeating, submit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit, Update
 from gridstride.serve.engine.policies import POLICIES
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.engine.speculation import Speculation
 
 EOS = frozenset({5})
@@ -24,7 +25,8 @@ class Traffic:
 
     def __init__(self, seed: int) -> None:
         self.random = pick = random.Random(seed)
-        self.runner = FakeRunner(
+        ahead = pick.random() < 0.5
+        self.runner = (FakeAhead if ahead else FakeRunner)(
             blocks=pick.randint(10, 50),
             block_size=pick.randint(1, 5),
             context=pick.randint(24, 80),
@@ -32,15 +34,18 @@ class Traffic:
             text=pick.choice([next_token, repeating]),
         )
         most = pick.randint(2, 8)
-        method = pick.choice([None, "ngram", "draft"])
+        method = pick.choice([None, "ngram", "draft"]) if not ahead else None
         sizes = {"blocks": self.runner.blocks, "block_size": self.runner.block_size, "context": self.runner.context}
         self.draft = FakeDraft(**sizes, text=pick.choice([next_token, repeating]))
         self.engine = Engine(
             self.runner,
-            policy=pick.choice(["continuous"] * 4 + sorted(POLICIES)),
-            max_running=most,
-            max_batch_tokens=most + pick.randint(0, 40),
-            prefix_reuse=pick.random() < 0.7,
+            Batching(
+                policy=pick.choice(["continuous"] * 4 + sorted(POLICIES)),
+                max_running=most,
+                max_batch_tokens=most + pick.randint(0, 40),
+                prefix_reuse=pick.random() < 0.7,
+                ahead_from=pick.randint(1, 4),
+            ),
             eos=EOS,
             speculation=Speculation(method, pick.randint(1, 16)) if method else None,
             draft=self.draft if method == "draft" else None,
@@ -94,13 +99,14 @@ class Traffic:
         assert len(held) == sum(pool.holders)
         if self.runner.steps == 1:  # else some have blocks for the steps that they may run ahead
             for request in self.engine._scheduler.running:
-                assert (len(request.blocks) - 1) * pool.block_size < len(request.tokens), "blocks of rejected tokens"
+                assert (len(request.blocks) - 1) * pool.block_size < request.length, "blocks of rejected tokens"
         assert 0 <= stats.slots_wasted <= stats.blocks_used * self.runner.block_size
 
     def _check_quiet(self) -> None:
         """All accepted requests have ended once, and nothing is left of them but cached prefixes."""
         assert self.engine.idle
         assert self.draft.wrong == []
+        assert getattr(self.runner, "wrong", []) == []
         assert all(self._ended(id) for id in self.accepted)
         assert set(self.got) == set(self.accepted)
         pool = self.engine._scheduler.pool

@@ -23,8 +23,10 @@ from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
 from gridstride.serve.engine.messages import Stats, Update
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.process.build import engine as build
+from gridstride.serve.process.engine_options import EngineOptions
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=160)
@@ -67,7 +69,10 @@ def served(
     runner = TorchRunner(decoder(family), blocks=blocks, block_size=4)
     small = TorchRunner(decoder(draft), blocks=blocks, block_size=4) if draft else None
     engine = Engine(
-        runner, speculation=speculation, draft=small, **{"max_running": 8, "max_batch_tokens": 48} | (options or {})
+        runner,
+        Batching(**{"max_running": 8, "max_batch_tokens": 48} | (options or {})),
+        speculation=speculation,
+        draft=small,
     )
     for id in ids:
         engine.submit(submit(id, PROMPTS[id], **{"max_tokens": 60, "seed": ord(id), **wishes}))
@@ -190,7 +195,7 @@ def test_a_stop_string_within_accepted_tokens_ends_the_text_there(place: Path) -
 
 # -- over a runner whose cache holds what was written -----------------------------------------------------------------
 def fake(runner: FakeRunner, *prompts: list[int], **wishes: Any) -> tuple[Engine, dict[str, list[Update]]]:
-    engine = Engine(runner, max_running=4, max_batch_tokens=32, speculation=Speculation())
+    engine = Engine(runner, Batching(max_running=4, max_batch_tokens=32), speculation=Speculation())
     for number, prompt in enumerate(prompts):
         engine.submit(submit(str(number), prompt, **{"max_tokens": 60, **wishes}))
     return engine, run(engine)
@@ -289,9 +294,9 @@ def test_a_draft_model_and_its_method_belong_together(
 def test_the_engine_of_a_folder_guesses_as_it_is_told(place: Path, speculation: Speculation) -> None:
     draft = str(place) if speculation.method == "draft" else None
     engine, _ = build(
-        str(place), device="cpu", dtype=None, memory=1 << 20, block_size=None, policy="continuous", max_running=4,
-        speculation=speculation, draft=draft,
-    )  # fmt: skip
+        str(place),
+        EngineOptions(device="cpu", memory=1 << 20, max_running=4, speculation=speculation, draft=draft),
+    )
     engine.submit(submit("a", [9, 12], schema="regex:(abc, ){12}end", temperature=0.0, max_tokens=90))
     updates = run(engine)["a"]
     assert Tokenizer.load(place).decode(tokens(updates)[:-1]) == "abc, " * 12 + "end"

@@ -7,28 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from gridstride.commands.options.serve_options import ServeOptions, settings_of
+from gridstride.commands.options.serve_options import settings_of
+from gridstride.commands.options.serve_words import ServeOptions
 from gridstride.commands.terminal import WrongUse
 from gridstride.serve.engine.sampling import Sampling
 from gridstride.serve.http.requests.generate import CompletionRequest
-from gridstride.serve.http.sampling import sequences
+from gridstride.serve.http.sampling import SequenceOptions, ServedModel, sequences
 from gridstride.serve.process.protocol import Ready
 
 READY = Ready(context=128, blocks=64, block_size=8, vocabulary=320, max_running=8, device="cpu")
-OPTIONS = ServeOptions(
-    host="", port=0, device=None, dtype="auto", max_running=1, max_queue=1, block_size=None, cache_memory=None,
-    quantization=None, api_key=(), api_key_file=None, policy="continuous", adapter=(), served_name=(),
-    max_body="1MiB", grace=1, stall_after=1, max_model_len=None, tensor_parallel_size=1, speculate=None,
-    draft_model=None, speculate_tokens=None, chat_template=None, pooling=None, cors=(),
-)  # fmt: skip
+OPTIONS = ServeOptions()
 
 
 def sampled(folder: Path, **asked: object) -> Sampling:
     body = CompletionRequest(model="m", prompt="x", **asked)  # type: ignore[arg-type]
     defaults = settings_of(folder, OPTIONS).sampling
-    (one,) = sequences(
-        "id", body, [(1, 2)], ready=READY, param="prompt", max_tokens=4, logprobs=None, defaults=defaults
-    )
+    model = ServedModel(READY, defaults=defaults)
+    (one,) = sequences("id", body, [(1, 2)], model, SequenceOptions(prompt="prompt", max_tokens=4))
     return one.sampling
 
 

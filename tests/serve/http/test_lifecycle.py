@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,6 +95,20 @@ def test_an_idle_server_ends_although_connections_are_open(folder: Path) -> None
         assert live.http.get("/health").status_code == 200  # its connection stays open
         live.process.send_signal(signal.SIGTERM)
         assert live.process.wait(PATIENCE) == 0
+
+
+def test_more_connections_than_a_shell_allows_files_are_all_answered(folder: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+        try:
+            live = stack.enter_context(fake(folder))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        clients = [stack.enter_context(socket.create_connection(live.address, PATIENCE)) for _ in range(200)]
+        for client in clients:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert all(client.recv(64).startswith(b"HTTP/1.1 200") for client in clients)
 
 
 def test_a_killed_engine_turns_health_red_and_serves_again(folder: Path, tmp_path: Path) -> None:

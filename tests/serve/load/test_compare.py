@@ -13,7 +13,7 @@ from gridstride.commands.terminal import WrongUse
 from gridstride.serve.load import compare
 from gridstride.serve.load.errors import ServerGone
 
-from .test_load_run import words
+from .test_load_run import options
 
 
 def test_ratios_are_of_the_first_over_each_other() -> None:
@@ -31,8 +31,8 @@ def test_two_policies_get_the_same_traffic(
     monkeypatch.setattr(compare, "POLICIES", ("continuous", "fifo"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     folder = write_model(tmp_path)
-    given = words(compare=True, concurrency=None, requests=8, output_tokens="uniform:2:20", device="cpu", as_json=False)
-    assert load.run(str(folder), **given)
+    given = options(compare=True, concurrency=None, requests=8, output_tokens="uniform:2:20", device="cpu")
+    assert load.run(str(folder), given, as_json=False)
     shown = capsys.readouterr().out
     assert "the same 8 for each policy" in shown
     for word in ("continuous", "fifo", "continuous over fifo"):
@@ -50,9 +50,9 @@ def test_a_server_that_does_not_start_is_told_with_its_reason(tmp_path: Path) ->
 def test_no_model_to_compare_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WrongUse, match="run `gridstride train` first"):
-        load.run(None, **words(compare=True))
+        load.run(None, options(compare=True), as_json=True)
 
 
 def test_no_address_is_told() -> None:
     with pytest.raises(WrongUse, match="which server"):
-        load.run(None, **words())
+        load.run(None, options(), as_json=True)

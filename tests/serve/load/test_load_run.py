@@ -6,12 +6,14 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_server import Fake, serving
 
+from gridstride.commands.options.stack_options import LoadOptions
 from gridstride.commands.terminal import WrongUse
 from gridstride.serve.load import client
 from gridstride.serve.load import load_run as run
@@ -229,14 +231,11 @@ def test_a_server_that_is_gone_is_a_failure() -> None:
     assert "Traceback" not in done.stderr
 
 
-def words(**changes: Any) -> dict[str, Any]:
-    given = {
-        "compare": False, "requests": 2, "rate": None, "concurrency": 1, "prompt_tokens": "4", "output_tokens": "4",
-        "prompts": None, "chat": False, "model": None, "temperature": 1.0, "ignore_eos": True, "slo": (), "warmup": 0,
-        "seed": 0, "timeout": 60.0, "api_key_file": None, "device": None, "max_running": 4,
-        "as_json": True,
-    }  # fmt: skip
-    return given | changes
+def options(**changes: Any) -> LoadOptions:
+    usual = LoadOptions(
+        requests=2, concurrency=1, prompt_tokens="4", output_tokens="4", warmup=0, timeout=60.0, max_running=4
+    )
+    return replace(usual, **changes)
 
 
 @pytest.mark.parametrize(
@@ -261,13 +260,13 @@ def test_wrong_words_are_refused_by_name(changes: dict[str, Any], told: str) -> 
     from gridstride.commands.stack import load as command_load
 
     with serving() as fake, pytest.raises(WrongUse, match=told):
-        command_load.run(fake.url, **words(**changes))
+        command_load.run(fake.url, options(**changes), as_json=True)
 
 
 def test_errors_other_than_a_full_server_are_a_failure() -> None:
     from gridstride.commands.stack import load as command_load
 
     with serving(fault="cut") as fake:
-        assert not command_load.run(fake.url, **words())
+        assert not command_load.run(fake.url, options(), as_json=True)
     with serving(status=503) as fake:
-        assert not command_load.run(fake.url, **words())  # nothing at all was served
+        assert not command_load.run(fake.url, options(), as_json=True)  # nothing at all was served

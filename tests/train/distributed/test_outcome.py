@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridstride.train.distributed import outcome
-from gridstride.train.distributed.outcome import RankOutcome, attempt, is_rank, read, told
+from gridstride.train.distributed.outcome import RankOutcome, attempt, is_rank, read, reported_failures
 from gridstride.train.errors import TrainError
 
 
@@ -29,13 +29,13 @@ def rank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def ended(error: Exception) -> int:
-    with pytest.raises(Ended) as caught, told(failures=(OSError,)):
+    with pytest.raises(Ended) as caught, reported_failures(failures=(OSError,)):
         raise error
     return int(caught.value.args[0])
 
 
 def test_what_is_done_is_told(rank: Path) -> None:
-    with told():
+    with reported_failures():
         assert is_rank()
     (told_of,) = read(rank)
     assert (told_of.rank, told_of.kind, told_of.message) == (1, "done", "")

@@ -143,10 +143,13 @@ def test_texture_references_are_refused(gpu: gs.VirtualGPU) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1,%r1,%r1,%r1}];", "2dms"),
-        ("sured.p.add.2d.u32.trap [%rd1, {%r1,%r1}], %r1;", "p"),
-        ("txq.channel_order.b32 %r1, [%rd1];", "channel_order"),
+        ("tex.2dms.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1,%r1,%r1,%r1}];", "2dms.*several samples"),
+        ("tld4.r.cube.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2,%f3}];", "cube.*gather of another shape"),
+        ("sured.p.add.2d.b32.trap [%rd1, {%r1,%r1}], %r1;", "formatted reduction"),
+        ("txq.channel_order.b32 %r1, [%rd1];", "channel_order.*width, height and depth"),
+        ("txq.level.width.b32 %r1, [%rd1], 1;", "level.*width, height and depth"),
         ("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}], {%r1,%r1};", "offsets"),
+        ("tex.level.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}], %r1;", "levels of whole coordinates"),
     ],
 )
 def test_what_is_not_there_is_refused(gpu: gs.VirtualGPU, text: str, why: str) -> None:

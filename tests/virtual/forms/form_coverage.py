@@ -94,18 +94,18 @@ MODELS = {
     r"elect": "test_warp.py::test_elect_tells_exactly_one_lane",
     r"(setmaxnreg|pmevent|griddepcontrol)": "test_warp.py::test_hints_change_nothing",
     r"nanosleep": "test_warp.py::test_a_sleeping_warp_lets_the_others_run",
-    r"(bar|barrier).*red": "test_scheduler.py::test_reductions_at_a_barrier_count_the_threads_that_are_left",
-    r"(bar|barrier)": "test_scheduler.py::test_named_barriers_hold_the_threads_they_count",
+    r"(bar|barrier).*red": "test_barriers.py::test_reductions_at_a_barrier_count_the_threads_that_are_left",
+    r"(bar|barrier)": "test_barriers.py::test_named_barriers_hold_the_threads_they_count",
     r"(membar|fence)": "test_scheduler.py::test_decoupled_look_back",
     r"mbarrier": "test_mbarrier.py::test_a_phase_step_by_step test_mbarrier.py::test_misuse_is_a_finding",
     r"cp\.async\.mbarrier": "test_mbarrier.py::test_copies_of_a_thread_arrive_when_they_have_landed",
     r"cp\.reduce\.async\.bulk\.tensor": "test_tensor.py::test_memory_is_what_an_h200_leaves "
         "test_tensor.py::test_reductions_of_words_combine_each_element",
-    r"cp\.reduce\.async\.bulk": f"{_COPIES}::test_bulk_reductions",
+    r"cp\.reduce\.async\.bulk": "test_copies.py::test_bulk_reductions",
     r"cp\.async\.bulk\.tensor": "test_tensor_copies.py::test_a_box_goes_in_and_out "
         "test_tensor.py::test_memory_is_what_an_h200_leaves "
         "test_tensor.py::test_the_model_in_plain_loops_gives_the_same",
-    r"cp\.async\.bulk": f"{_COPIES}::test_bulk_copies_in_and_out",
+    r"cp\.async\.bulk": "test_copies.py::test_bulk_copies_in_and_out",
     r"cp\.async": f"{_COPIES}::test_each_size_copies_with_any_pattern",
     r"tensormap": "test_tensor_copies.py::test_a_kernel_replaces_fields_of_a_map",
     r"(ldmatrix|stmatrix)": "test_matrix_memory.py::test_matrices_go_through_registers_as_the_isa_places_them",

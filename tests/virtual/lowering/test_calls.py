@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from host_arrays import zeros
 
 import gridstride as gs
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
-
 
 LANE = np.arange(32)
 

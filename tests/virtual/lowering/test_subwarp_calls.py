@@ -6,13 +6,9 @@ import time
 
 import numpy as np
 import pytest
+from host_arrays import zeros
 
 import gridstride as gs
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
-
 
 PLACEMENT = """
 #define MEET __barrier_sync(0)

@@ -20,8 +20,10 @@ from gridstride.virtual.ptx import PtxError, isa, parse
 from gridstride.virtual.ptx.isa import COLUMNS, ISA, Class, Meaning, Uniformity, collected
 
 HEAD = " | ".join(COLUMNS)
-ROW = "frobnicate | other | forms | bulk:sm_90 sm_80 | red | varying:local | decided | meets polls | cluster"
+ROW = "frobnicate | other | forms | bulk:sm_90 sm_80 | red | varying:local | decided | meets polls | cluster | 1-2"
 FORM = "    b32 : T= T"
+FREE = ("opcode", "writes", "cluster")
+"""Columns that hold names and modifiers, of which any may come."""
 
 
 def table(row: str, *forms: str) -> str:
@@ -34,7 +36,7 @@ def test_a_row_says_all_there_is_to_say_of_an_opcode() -> None:
     assert found.targets == ((frozenset({"bulk"}), "sm_90"), (frozenset(), "sm_80"))
     assert (found.writes, found.result, found.varies_with) == ({"red"}, Uniformity.UNIFORM, {"local"})
     assert (found.meaning, found.meets, found.polls, found.holds) == (Meaning.DECIDED, True, True, False)
-    assert (found.cluster, found.added) == ("cluster", False)
+    assert (found.cluster, found.added, found.pointer) == ("cluster", False, slice(1, 3))
 
 
 @pytest.mark.parametrize("column", range(len(COLUMNS)), ids=COLUMNS)
@@ -45,13 +47,18 @@ def test_a_row_without_a_column_is_an_import_error(column: int) -> None:
             collected([table(" | ".join(cut), FORM)])
 
 
-@pytest.mark.parametrize("column", [at for at, name in enumerate(COLUMNS) if name in
-                                    ("class", "operands", "result", "meaning", "order")])  # fmt: skip
+@pytest.mark.parametrize("column", [at for at, name in enumerate(COLUMNS) if name not in FREE])
 def test_a_word_that_a_column_does_not_know_is_an_import_error(column: int) -> None:
     cells = ROW.split(" | ")
     cells[column] = "perhaps"
     with pytest.raises(ImportError, match="perhaps"):
         collected([table(" | ".join(cells), FORM)])
+
+
+@pytest.mark.parametrize(("cell", "operands"), [("-", ""), ("1", "b"), ("1-2", "bc"), ("1-", "bcd"), ("3", "d")])
+def test_a_pointer_may_come_from_one_source_or_several(cell: str, operands: str) -> None:
+    (found,) = collected([table(ROW.replace("1-2", cell), FORM)]).values()
+    assert "abcd"[found.pointer] == operands
 
 
 def test_a_row_without_its_forms_is_an_import_error() -> None:

@@ -69,14 +69,14 @@ mbarrier.test_wait.shared.b64 %p1, [%r1], %rd1;             | p1 | r1 rd1
 mbarrier.pending_count.b64 %r1, %rd1;                       | r1 | rd1
 ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r3]; | r1 r2 | r3
 stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {%r2, %r3}; | | r1 r2 r3
-mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2}, {%r1,%r2}, {%r3}, {%f3,%f4}; | f1 f2 | r1 r2 r3 f3 f4
-wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1,%r2}, [%rd1], %r3; | r1 r2 | rd1 r3
-wmma.store.d.sync.aligned.row.m16n16k16.f32 [%rd1], {%f1,%f2}, %r3; | | rd1 f1 f2 r3
-wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, %p1, 1, 1, 0, 0; | f1 f2 | rd1 rd2 p1 f1 f2
-wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2}, {%r1,%r2}, %rd2, 1, 1, 1, 0; | f1 f2 | r1 r2 rd2 f1 f2
-wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, 0, 1, 1, 0, 0; | f1 f2 | rd1 rd2
-wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, %r1, 0, 0, 1, 1, 0, 0; | f1 f2 | rd1 rd2 r1
-wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0; | f1 f2 | rd1 rd2 r1 f1 f2
+mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1,%r2}, {%r3}, {%r4}, {%r5,%r6}; | r1 r2 | r3 r4 r5 r6
+wmma.load.c.sync.aligned.row.m8n8k32.s32 {%r1,%r2}, [%rd1], %r3; | r1 r2 | rd1 r3
+wmma.store.d.sync.aligned.row.m8n8k32.s32 [%rd1], {%r1,%r2}, %r3; | | rd1 r1 r2 r3
+wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1,%r2}, %rd1, %rd2, %p1, 1, 1, 0, 0; | r1 r2 | rd1 rd2 p1 r1 r2
+wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1,%r2}, {%r3,%r4,%r5,%r6}, %rd2, 1, 1, 1, 0; | r1 r2 | r3 r4 r5 r6 rd2 r1 r2
+wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1,%r2}, %rd1, %rd2, 0, 1, 1, 0, 0; | r1 r2 | rd1 rd2
+wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16 {%r1,%r2}, %rd1, %rd2, %r3, 0, 0, 1, 1, 0, 0; | r1 r2 | rd1 rd2 r3
+wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16 {%r1,%r2}, %rd1, %rd2, %r3, 0, 1, 1, 1, 0, 0; | r1 r2 | rd1 rd2 r3 r1 r2
 wgmma.fence.sync.aligned;                                   | |
 tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1,%r2}, [%r3];     | r1 r2 | r3
 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;      | | r1

@@ -18,8 +18,10 @@ def run(word: str | None, *, as_json: bool) -> bool:
     console = stdout()
     for index, text in enumerate(hints[:number], start=1):
         console.print(f"{index}. {text.strip()}", style="dim" if index < number else None)
-    left = len(hints) - number
+    remaining = len(hints) - number
     console.print(
-        f"\n{left} more" if left else f"\nThat was the last; gridstride solution {day.number} --anyway is left."
+        f"\n{remaining} more"
+        if remaining
+        else f"\nThat was the last; gridstride solution {day.number} --anyway is left."
     )
     return True

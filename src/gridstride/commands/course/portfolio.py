@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridstride.commands.course.course_target import opened
-from gridstride.commands.target import import_the_judge, problems_said
+from gridstride.commands.target import import_the_judge, problem_errors
 from gridstride.commands.terminal import ProgressDisplay as Steps
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout
 
@@ -45,7 +45,7 @@ def run(*, out: str | None, name: str | None, as_json: bool) -> bool:
         site = pages.render(record, name=(name or "").strip(), today=today, draw=lambda item: _drawn(item, steps))
     with _writing(folder):
         site_folder.write(folder, site)
-    _say_what_is_missing(record)
+    _print_missing(record)
     _show(record, folder.absolute() / pages.INDEX, as_json=as_json)
     return True
 
@@ -70,14 +70,14 @@ def _drawn(entry: PassedLab, steps: Steps) -> Sequence[Pictured]:
     steps.step(f"day {entry.day.number}: {entry.day.lab.title}")
     import_the_judge()
     try:
-        with problems_said():
+        with problem_errors():
             return access_pictures(entry)
     except WrongUse as error:
         print_stderr(f"warning: day {entry.day.number} is without a picture: {error}")
         return ()
 
 
-def _say_what_is_missing(record: PortfolioRecord) -> None:
+def _print_missing(record: PortfolioRecord) -> None:
     for entry in record.entries:
         if entry.run.source is None:
             number = entry.day.number

@@ -46,6 +46,6 @@ def run(*, as_json: bool) -> bool:
 
 def _row(row: DayStanding) -> list[str]:
     lab = "passed" if row.passed else "begun" if row.runs else "–"
-    seen = " (solution first)" if row.solution_first else ""
+    solution_note = " (solution first)" if row.solution_first else ""
     hints, quiz = f"{row.hints} of {len(row.day.lab.hints)}", f"{row.right} of {len(row.day.questions)}"
-    return [str(row.day.number), row.day.title, lab + seen, str(row.runs), hints, quiz]
+    return [str(row.day.number), row.day.title, lab + solution_note, str(row.runs), hints, quiz]

@@ -34,7 +34,7 @@ def run(word: str | None, *, answers: Sequence[str], interview: bool, as_json: b
             stdout().print(f"{ALL_PASSED}, and no question waits to be asked again: name a day to repeat its quiz")
             return True
         if answers:
-            marked = _given(questions, answers, progress)
+            marked = _marked_answers(questions, answers, progress)
             _show_all(marked, as_json=as_json)
             return all(answer.right for answer in marked)
         if as_json:
@@ -60,25 +60,25 @@ def _due(progress: LearnerProgress) -> Asked:
     return returning(days_there(), answers_by_question(progress), datetime.now(UTC), but=0)
 
 
-def _given(questions: Asked, answers: Sequence[str], progress: LearnerProgress) -> list[Marked]:
+def _marked_answers(questions: Asked, answers: Sequence[str], progress: LearnerProgress) -> list[Marked]:
     """The answers of the command line, each as ID=ANSWER; all are read before any is measured, and all before any is
     recorded.
     """
     from gridstride.course.learner.quiz import AnswerError, mark, read_answer
 
-    known = {question.id: (day, question) for day, question in reversed(questions)}
+    questions_by_id = {question.id: (day, question) for day, question in reversed(questions)}
     read: dict[str, str] = {}
     for answer in answers:
         name, sign, text = answer.partition("=")
-        if not sign or name not in known:
-            raise WrongUse(f"--answer {answer}: write ID=ANSWER with one of {', '.join(known)}")
+        if not sign or name not in questions_by_id:
+            raise WrongUse(f"--answer {answer}: write ID=ANSWER with one of {', '.join(questions_by_id)}")
         if name in read:
             raise WrongUse(f"--answer {answer}: {name} is answered twice; give each question one answer")
         try:
-            read[name] = read_answer(known[name][1], text)
+            read[name] = read_answer(questions_by_id[name][1], text)
         except AnswerError as error:
             raise WrongUse(f"--answer {answer}: {error}") from error
-    marked = [mark(*known[name], answer) for name, answer in read.items()]
+    marked = [mark(*questions_by_id[name], answer) for name, answer in read.items()]
     for marked_answer in marked:
         progress.record_answer(
             marked_answer.day, marked_answer.question.id, marked_answer.given, right=marked_answer.right
@@ -100,7 +100,7 @@ def _show_all(marked: Sequence[Marked], *, as_json: bool) -> None:
 
 def _ask(questions: Asked, progress: LearnerProgress, *, own: Day | None) -> bool:
     """One question after the other; where the answers end (Ctrl-D), what was answered stays recorded."""
-    from gridstride.course.figures.figures import WorkedKernels
+    from gridstride.course.figures.worked_kernels import WorkedKernels
     from gridstride.course.learner.quiz import AnswerError, mark
     from gridstride.course.lesson import LETTERS
 

@@ -64,7 +64,7 @@ def _key(*, public: bool) -> Key:
             return Key(secret, None)
         key = password.from_environment()
         if key is None and password.kept(progress) is None:
-            key = _asked()
+            key = _typed_key()
         if key is not None:
             try:
                 password.keep(progress, key)
@@ -73,7 +73,7 @@ def _key(*, public: bool) -> Key:
         return Key(secret, password.kept(progress))
 
 
-def _asked() -> str:
+def _typed_key() -> str:
     """A new password, typed twice."""
     from gridstride.workbench.password import VARIABLE
 

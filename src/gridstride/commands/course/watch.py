@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gridstride.commands.check import kernel_source, source_text
 from gridstride.commands.course.course_target import ALL_PASSED, all_passed, chosen_day, course_errors, opened
-from gridstride.commands.target import import_the_judge, problems_said
+from gridstride.commands.target import import_the_judge, problem_errors
 from gridstride.commands.terminal import (
     WrongUse,
     emit,
@@ -39,7 +39,7 @@ def run(word: str | None, *, as_json: bool) -> bool:
         file, is_new = prepare_lab(day)
         if is_new:
             print_stderr(f"note: {file} was not there: it is the day's starter now")
-        with problems_said(), _judge(day) as judge:
+        with problem_errors(), _judge(day) as judge:
             if as_json:
                 verdict = _judged(judge, file, progress)
                 emit({**verdict.json(), "file": str(file), "copied": is_new, "predicted": predictions(day, progress)})
@@ -57,14 +57,14 @@ def run(word: str | None, *, as_json: bool) -> bool:
                 last = verdict.passed and all_passed(progress)
                 _show(day, verdict, predictions(day, progress), last=last)
                 if verdict.passed:
-                    _say_what_the_quiz_has_left(day, progress)
+                    _print_open_questions(day, progress)
                     if day.lab.kind == "program":
                         _show_heaviest(day, file)
                     return True
     return False
 
 
-def _say_what_the_quiz_has_left(day: Day, progress: LearnerProgress) -> None:
+def _print_open_questions(day: Day, progress: LearnerProgress) -> None:
     """Questions of the day that nobody has answered, or last answered wrong: a pass is not the whole day."""
     from gridstride.course.learner.standing import standing
 
@@ -101,7 +101,7 @@ def _judge(day: Day) -> Iterator[Judge]:
     look = {"kernel": kernel_source, "program": source_text}.get(day.lab.kind)
     with course_errors(), judge_of(day) as judge:
         if day.lab.kind == "program":
-            _say_what_is_built_once()
+            _print_build_note()
 
         def judged(file: Path) -> LabVerdict:
             if look is not None:
@@ -111,7 +111,7 @@ def _judge(day: Day) -> Iterator[Judge]:
         yield judged
 
 
-def _say_what_is_built_once() -> None:
+def _print_build_note() -> None:
     from gridstride.programs.toolchain.link import first_link
 
     if first_link():
@@ -142,28 +142,28 @@ def _saves(file: Path) -> Iterator[str]:
     """At first, then whenever the file's text is another: why it can be none, or nothing where it is one. An editor may
     take the file away for a moment. WrongUse where it can be none at first.
     """
-    before: bytes | str | None = None
+    last_text: bytes | str | None = None
     stamp: tuple[int, ...] | None = None
     while True:
         try:
             status = file.stat()
             now = (status.st_mode, status.st_ino, status.st_mtime_ns, status.st_size)
-            text = _bytes_or_why_not(file) if now != stamp else before
+            text = _bytes_or_error(file) if now != stamp else last_text
         except FileNotFoundError:
             time.sleep(_LOOK)
             continue
         except OSError as error:
             raise WrongUse(f"{file} cannot be read: {error.strerror}") from error
-        if isinstance(text, str) and before is None:
+        if isinstance(text, str) and last_text is None:
             raise WrongUse(text)
         stamp = now
-        if text != before:
-            before = text
+        if text != last_text:
+            last_text = text
             yield text if isinstance(text, str) else ""
         time.sleep(_LOOK)
 
 
-def _bytes_or_why_not(file: Path) -> bytes | str:
+def _bytes_or_error(file: Path) -> bytes | str:
     from gridstride.course.labs.source_file import NoSource, read_bytes
 
     try:

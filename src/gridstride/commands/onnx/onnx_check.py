@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridstride.commands.onnx.onnx_model import example, mistakes_told
+from gridstride.commands.onnx.onnx_model import example, usage_errors
 from gridstride.commands.terminal import emit, stdout
 from gridstride.frameworks.onnx.check import Checked, check_file
 
 
 def run(file: str, *, model: str | None, seed: int, as_json: bool) -> bool:
     """Whether the file is valid, and every error within the tolerance of its dtype."""
-    with mistakes_told():
+    with usage_errors():
         checked = check_file(file, None if model is None else example(model), seed=seed)
     if as_json:
         emit({"file": file, "opset": checked.opset, "operators": checked.operators, "inputs": checked.inputs,

@@ -17,7 +17,7 @@ _TOKENS = (2, 9)
 
 
 @contextmanager
-def mistakes_told() -> Iterator[None]:
+def usage_errors() -> Iterator[None]:
     """Inside, what is wrong with a model, an input or the installation is wrong use of the command."""
     try:
         with kernels_print_on_stderr(), warnings.catch_warnings():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gridstride.commands.onnx.onnx_model import check_suffix, megabytes, mistakes_told, sizes_of
+from gridstride.commands.onnx.onnx_model import check_suffix, megabytes, sizes_of, usage_errors
 from gridstride.commands.terminal import WrongUse, emit, print_stderr, stdout, within
 from gridstride.frameworks.onnx.graph import load_graph
 from gridstride.frameworks.onnx.input_values import random_inputs, read_inputs, token_limits
@@ -22,13 +22,13 @@ def run(file: str, words: QuantizeWords, *, out: str, as_json: bool) -> bool:
     if words.mode not in MODES:
         raise WrongUse(f"--mode {words.mode} is none of {', '.join(MODES)}")
     within("--samples", words.samples, 1, _MOST_SAMPLES)
-    with mistakes_told():
+    with usage_errors():
         values = _data(file, words)
         if words.mode == "static" and not words.data:
             print_stderr(
                 f"note: calibrating by {words.samples} random inputs, which are not your data: --data FILE.npz"
             )
-        quantized = quantize_file(file, path, mode=words.mode, data=values, per_channel=words.per_channel)
+        quantized = quantize_file(file, path, mode=words.mode, data=values, per_channel=not words.per_tensor)
     ratio = quantized.bytes_before / quantized.bytes_after
     if as_json:
         emit({"file": str(path), "mode": words.mode, "bytes_before": quantized.bytes_before,

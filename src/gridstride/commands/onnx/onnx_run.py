@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridstride.commands.onnx.onnx_model import check_suffix, mistakes_told, sizes_of
+from gridstride.commands.onnx.onnx_model import check_suffix, sizes_of, usage_errors
 from gridstride.commands.target import device_of, where
 from gridstride.commands.terminal import WrongUse, emit, stdout
 from gridstride.frameworks.onnx.check import difference, run_session, session_of
@@ -29,10 +29,10 @@ def run(file: str, words: RunWords, *, as_json: bool) -> bool:
     if words.inputs is not None and chosen_sizes:
         raise WrongUse("--size draws random inputs, and --inputs gives them: leave one out")
     chosen = device_of(words.device, words.chip)
-    with mistakes_told():
-        for each in words.plugins:
-            _load_plugin(each)
-        engine = Engine(file, device=chosen, fused=words.fused)
+    with usage_errors():
+        for plugin in words.plugins:
+            _load_plugin(plugin)
+        engine = Engine(file, device=chosen, fused=not words.no_fusion)
         if words.inputs is None:
             values = random_inputs(engine.graph.inputs, chosen_sizes, words.seed, engine.token_limits)
         else:
@@ -67,8 +67,8 @@ def _load_plugin(file: str) -> None:
 
 
 def _compare(file: str, values: Mapping[str, Any], result: Result, *, int8: bool) -> dict[str, tuple[float, float]]:
-    wanted = run_session(session_of(file, file), values)
-    return {name: difference(value, wanted[name], int8=int8) for name, value in result.outputs.items()}
+    reference = run_session(session_of(file, file), values)
+    return {name: difference(value, reference[name], int8=int8) for name, value in result.outputs.items()}
 
 
 def _json(
@@ -133,7 +133,8 @@ def _table(nodes: Sequence[NodeRun], kind: str) -> Table:
             sum(getattr(launch, name) or 0 for launch in node.launches) for name in ("instructions", "sectors")
         ]  # fmt: skip
         table.add_row(
-            node.name, node.op, str(list(node.shape)), ", ".join(dict.fromkeys(each.kernel for each in node.launches)),
+            node.name, node.op, str(list(node.shape)),
+            ", ".join(dict.fromkeys(started.kernel for started in node.launches)),
             f"{node.ms or 0.0:.4f}", *(f"{count:,}" if count else "-" for count in counts),
         )  # fmt: skip
     return table

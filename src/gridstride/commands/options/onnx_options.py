@@ -10,41 +10,51 @@ from typing import Annotated
 
 import typer
 
-from gridstride.commands.options.shared_options import ChipName, DeviceName, Json, call
+from gridstride.commands.options.shared_options import ChipName, DeviceName, Json, call, record_options
+
+Size = Annotated[
+    tuple[str, ...],
+    typer.Option("--size", metavar="NAME=N", help="A size that varies, of random inputs; repeatable."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of random inputs.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWords:
-    """What `gridstride onnx run` is to do, in the command's words."""
+    """What `gridstride onnx run` is to do."""
 
-    inputs: str | None
-    sizes: tuple[str, ...]
-    seed: int
-    outputs: str | None
-    plugins: tuple[str, ...]
-    compare: bool
-    fused: bool
-    device: str | None
-    chip: str | None
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", metavar="FILE.npz", help="An array for each input; random by default.")
+    ] = None
+    sizes: Size = ()
+    seed: Seed = 0
+    outputs: Annotated[str | None, typer.Option("--outputs", metavar="FILE.npz", help="Write the results.")] = None
+    plugins: Annotated[
+        tuple[str, ...],
+        typer.Option("--plugin", metavar="FILE.py", help="Registers kernels for operators; repeatable."),
+    ] = ()
+    compare: Annotated[bool, typer.Option("--compare", help="Compare with ONNX Runtime; exit 1 if it differs.")] = False
+    no_fusion: Annotated[bool, typer.Option("--no-fusion", help="Run the nodes as they stand in the file.")] = False
+    device: DeviceName = None
+    chip: ChipName = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantizeWords:
-    """What `gridstride onnx quantize` is to do, likewise."""
+    """What `gridstride onnx quantize` is to do."""
 
-    mode: str
-    data: tuple[str, ...]
-    samples: int
-    sizes: tuple[str, ...]
-    seed: int
-    per_channel: bool
-
-
-Size = Annotated[
-    list[str] | None,
-    typer.Option("--size", metavar="NAME=N", help="A size that varies, of random inputs; repeatable."),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of random inputs.")]
+    mode: Annotated[str, typer.Option("--mode", metavar="dynamic|static", help="static: QDQ, by calibration data.")] = (
+        "dynamic"
+    )
+    data: Annotated[
+        list[str] | None, typer.Option("--data", metavar="FILE.npz", help="Inputs to calibrate by; repeatable.")
+    ] = None
+    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Random sets of inputs without --data.")] = 8
+    sizes: Size = ()
+    seed: Seed = 0
+    per_tensor: Annotated[
+        bool, typer.Option("--per-tensor", help="One scale for a weight, not one for each column.")
+    ] = False
 
 
 def add(app: typer.Typer) -> None:
@@ -92,52 +102,26 @@ def check(
     return call("onnx.onnx_check", file, model=model, seed=seed, as_json=as_json)
 
 
+@record_options
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE.onnx", help="The model.")],
-    inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="FILE.npz", help="An array for each input; random by default.")
-    ] = None,
-    size: Size = None,
-    seed: Seed = 0,
-    outputs: Annotated[str | None, typer.Option("--outputs", metavar="FILE.npz", help="Write the results.")] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", metavar="FILE.py", help="Registers kernels for operators; repeatable."),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Compare with ONNX Runtime; exit 1 if it differs.")
-    ] = False,
-    no_fusion: Annotated[bool, typer.Option("--no-fusion", help="Run the nodes as they stand in the file.")] = False,
-    device: DeviceName = None,
-    chip: ChipName = None,
+    *,
+    words: RunWords,
     as_json: Json = False,
 ) -> int:
     """Run a model by our own graph engine, on our kernels.
 
     Weights are folded, nodes fused; the table says of each what it launched, how long that takes and what it counts.
     """
-    words = RunWords(
-        inputs=inputs, sizes=tuple(size or ()), seed=seed, outputs=outputs, plugins=tuple(plugin or ()),
-        compare=compare, fused=not no_fusion, device=device, chip=chip,
-    )  # fmt: skip
     return call("onnx.onnx_run", file, words, as_json=as_json)
 
 
+@record_options
 def quantize(
     file: Annotated[str, typer.Argument(metavar="FILE.onnx", help="The model, in float32.")],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE.onnx", help="Where it goes.")],
-    mode: Annotated[
-        str, typer.Option("--mode", metavar="dynamic|static", help="static: QDQ, by calibration data.")
-    ] = "dynamic",
-    data: Annotated[
-        list[str] | None, typer.Option("--data", metavar="FILE.npz", help="Inputs to calibrate by; repeatable.")
-    ] = None,
-    samples: Annotated[int, typer.Option("--samples", metavar="N", help="Random sets of inputs without --data.")] = 8,
-    size: Size = None,
-    seed: Seed = 0,
-    per_tensor: Annotated[
-        bool, typer.Option("--per-tensor", help="One scale for a weight, not one for each column.")
-    ] = False,
+    *,
+    words: QuantizeWords,
     as_json: Json = False,
 ) -> int:
     """Quantize a model to int8, by ONNX Runtime's quantizer.
@@ -145,8 +129,4 @@ def quantize(
     dynamic: weights now, activations at run time. static: all by calibration data, with QuantizeLinear and
     DequantizeLinear in the file. Size and error against the float model are told.
     """
-    words = QuantizeWords(
-        mode=mode, data=tuple(data or ()), samples=samples, sizes=tuple(size or ()), seed=seed,
-        per_channel=not per_tensor,
-    )  # fmt: skip
     return call("onnx.onnx_quantize", file, words, out=out, as_json=as_json)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from gridstride.commands.options.serve_words import ServeOptions
 from gridstride.commands.terminal import WrongUse, within
 from gridstride.programs.memory_size import memory_size
 
@@ -26,37 +26,6 @@ _POOLINGS = ("last", "mean")  # as gridstride.models.huggingface.pooling has the
 _ORIGIN = re.compile(r"https?://[^/\s]+")
 _TEMPLATE = "chat_template.jinja"  # of an adapter that was trained with one of its own
 _NAME = "model"  # the folder that `gridstride train` leaves below that of its run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
-    """The command's words, as they were given."""
-
-    host: str
-    port: int
-    device: str | None
-    dtype: str
-    quantization: str | None
-    max_running: int
-    max_queue: int
-    block_size: int | None
-    cache_memory: str | None
-    api_key: Sequence[str]
-    api_key_file: str | None
-    policy: str
-    adapter: Sequence[str]
-    served_name: Sequence[str]
-    max_model_len: int | None
-    tensor_parallel_size: int
-    speculate: str | None
-    draft_model: str | None
-    speculate_tokens: int | None
-    chat_template: str | None
-    pooling: str | None
-    cors: Sequence[str]
-    max_body: str
-    grace: float
-    stall_after: float
 
 
 def check(options: ServeOptions) -> None:
@@ -88,26 +57,28 @@ def check(options: ServeOptions) -> None:
 
 def build_of(folder: Path, options: ServeOptions) -> Build:
     """How the engine's process makes its engine."""
+    from gridstride.serve.process.engine_options import EngineOptions
     from gridstride.serve.process.protocol import Build
 
     memory = options.cache_memory
+    draft = options.draft_model
+    engine_options = EngineOptions(
+        device=options.device,
+        dtype=None if options.dtype == "auto" else options.dtype,
+        memory=None if memory is None else bytes_of("--cache-memory", memory),
+        block_size=options.block_size,
+        policy=options.policy,
+        max_running=options.max_running,
+        longest=options.max_model_len,
+        tensor_parallel=options.tensor_parallel_size,
+        adapters=[str(path.absolute()) for path in adapters(options).values()],
+        speculation=speculation(options),
+        draft=None if draft is None else str(Path(draft).expanduser().absolute()),
+        quantization=options.quantization,
+    )
     return Build(
         factory="gridstride.serve.process.build:engine",
-        options={
-            "folder": str(folder.absolute()),
-            "device": options.device,
-            "dtype": None if options.dtype == "auto" else options.dtype,
-            "memory": None if memory is None else bytes_of("--cache-memory", memory),
-            "quantization": options.quantization,
-            "block_size": options.block_size,
-            "policy": options.policy,
-            "max_running": options.max_running,
-            "longest": options.max_model_len,
-            "tensor_parallel": options.tensor_parallel_size,
-            "speculation": speculation(options),
-            "draft": None if options.draft_model is None else str(Path(options.draft_model).expanduser().absolute()),
-            "adapters": [str(path.absolute()) for path in adapters(options).values()],
-        },
+        options={"folder": str(folder.absolute()), "options": engine_options},
     )
 
 
@@ -130,8 +101,8 @@ def settings_of(folder: Path, options: ServeOptions) -> Settings:
     except ModelError as error:
         raise WrongUse(str(error)) from error
     names = tuple(options.served_name) or (name_of(folder),)
-    if both := own.keys() & set(names):
-        raise WrongUse(f"--adapter {min(both)}=…: that is the model's own name: give the adapter another")
+    if shared_names := own.keys() & set(names):
+        raise WrongUse(f"--adapter {min(shared_names)}=…: that is the model's own name: give the adapter another")
     return Settings(
         sampling=sampling,
         pooling=pooled,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated, Any
+from dataclasses import is_dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -25,6 +29,39 @@ DeviceName = Annotated[
 Cuda11 = Annotated[
     bool, typer.Option("--cuda11", help="Of .cu files: what later CUDA dropped, texture references among it.")
 ]
+
+
+def record_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command, in place of each parameter that is a record, an option for each field of the record.
+
+    A field is annotated as typer has it, `Annotated[str | None, typer.Option(…)]`; one that is a tuple is repeatable.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = {name: p.replace(kind=p.KEYWORD_ONLY) if p.kind is p.POSITIONAL_OR_KEYWORD else p
+           for name, p in signature.parameters.items()}  # fmt: skip
+    records = {name: _options_of(p.annotation) for name, p in own.items() if is_dataclass(p.annotation)}
+
+    @functools.wraps(command)
+    def parsed(**words: Any) -> int:
+        for name, options in records.items():
+            values = {option.name: words.pop(option.name) for option in options}
+            words[name] = own[name].annotation(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+        return command(**words)
+
+    shown = [option for name, p in own.items() for option in records.get(name, [p])]
+    parsed.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return parsed
+
+
+def _options_of(record: Any) -> list[inspect.Parameter]:
+    options = []
+    for name, annotation in get_type_hints(record, include_extras=True).items():
+        default = record.__dataclass_fields__[name].default
+        kind, *words = get_args(annotation)
+        if get_origin(kind) is tuple:
+            annotation, default = Annotated[(list[str], *words)], list(default)
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    return options
 
 
 def call(command: str, *args: Any, **options: Any) -> int:

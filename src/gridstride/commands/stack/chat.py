@@ -6,7 +6,7 @@ import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.stack.model import SamplingOptions, key_in, mistakes_told, needs, shown
+from gridstride.commands.stack.model import SamplingOptions, key_in, needs, shown, usage_errors
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run(
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise WrongUse("a chat needs a terminal; in a pipe: gridstride generate --prompt -")
     if url is None:
-        with mistakes_told():
+        with usage_errors():
             from gridstride.commands.stack.chat_backends import local
 
             _talk(local(model, wished, device=device, dtype=dtype, quantization=quantization), system)
@@ -94,16 +94,16 @@ def _reply(talker: Talker, conversation: ChatHistory, line: str) -> None:
 
 
 def _command(conversation: ChatHistory, line: str) -> None:
-    word, _, rest = line.partition(" ")
-    rest = rest.strip()
-    if word == "/reset" and not rest:
+    word, _, argument = line.partition(" ")
+    argument = argument.strip()
+    if word == "/reset" and not argument:
         conversation.turns.clear()
         print("(a new conversation)")
     elif word == "/system":
-        conversation.system = rest or None
+        conversation.system = argument or None
         print("(from the next answer on)")
-    elif word == "/save" and rest:
-        print(_saved(conversation, rest))
+    elif word == "/save" and argument:
+        print(_saved(conversation, argument))
     elif word == "/help":
         print(_HELP)
     else:

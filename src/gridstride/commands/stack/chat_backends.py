@@ -63,7 +63,7 @@ class _Here:
             tokens = self._fitting(conversation)
         except ModelError as error:  # the template will have none of it
             raise CannotAnswer(str(error)) from error
-        most = min(self._kept(), self._model.ready.longest - len(tokens))
+        most = min(self._answer_tokens(), self._model.ready.longest - len(tokens))
         for _, piece in self._model.answers(tokens, [sampling(self._folder, self._wishes, max_tokens=most)]):
             if piece.error is not None:
                 raise CannotAnswer(piece.error)
@@ -73,15 +73,15 @@ class _Here:
 
     def _fitting(self, conversation: ChatHistory) -> list[int]:
         longest = self._model.ready.longest
-        kept = min(self._kept(), max(1, longest // _PART))
-        forgotten = conversation.trim(lambda messages: len(self._tokens(messages)) + kept <= longest)
+        for_answer = min(self._answer_tokens(), max(1, longest // _PART))
+        forgotten = conversation.trim(lambda messages: len(self._tokens(messages)) + for_answer <= longest)
         if forgotten is None:
             count = len(self._tokens(conversation.messages()[-1:]))
-            raise CannotAnswer(f"the message has {count} tokens; {longest} fit, with {kept} for the answer")
+            raise CannotAnswer(f"the message has {count} tokens; {longest} fit, with {for_answer} for the answer")
         print(_note(forgotten), end="")
         return self._tokens(conversation.messages())
 
-    def _kept(self) -> int:
+    def _answer_tokens(self) -> int:
         """Tokens of an answer, at most: an answer that fills the context leaves no room for what comes next."""
         return self._wishes.max_tokens or max(1, self._model.ready.longest // _PART)
 
@@ -104,11 +104,11 @@ class _There:
     def answer(self, conversation: ChatHistory) -> Generator[str]:
         from gridstride.serve.client.remote import RemoteError, TooLong
 
-        before = len(conversation.turns)
+        turn_count = len(conversation.turns)
         try:
             while True:
                 try:
-                    yield from self._texts(conversation, before - len(conversation.turns))
+                    yield from self._texts(conversation, turn_count - len(conversation.turns))
                     return
                 except TooLong as error:
                     if not conversation.forget_oldest():

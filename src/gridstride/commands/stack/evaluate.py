@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.stack.model import loaded, mistakes_told
+from gridstride.commands.stack.model import loaded, usage_errors
 from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
-    from gridstride.commands.options.stack_options import ModelChoice
+    from gridstride.commands.options.stack_options import EvaluateOptions, ModelChoice
     from gridstride.serve.evaluate.scores import Accuracy, Perplexity
     from gridstride.serve.evaluate.tasks import Task
     from gridstride.serve.local import Local
@@ -20,18 +19,16 @@ _WINDOW = 2048  # tokens, where the user does not say and the context has as man
 _AT_A_TIME = 32  # prompts that run together
 
 
-def run(
-    chosen: ModelChoice, *, data: Sequence[str], window: int | None, stride: int | None, limit: int | None,
-    as_json: bool,
-) -> bool:  # fmt: skip
+def run(chosen: ModelChoice, options: EvaluateOptions, *, as_json: bool) -> bool:
     """Evaluate on each file in turn, and show what was found."""
+    data, window, stride, limit = options.data, options.window, options.stride, options.limit
     if not data:
         raise WrongUse("--data FILE is missing: a text, or a .jsonl file with texts or questions")
     within("--window", window, 2, 1 << 24)
     within("--stride", stride, 1, 1 << 24)
     within("--limit", limit, 1, 1 << 30)
     tasks = [_read(file, limit) for file in data]
-    with mistakes_told():
+    with usage_errors():
         from gridstride.models.huggingface.find import find
 
         folder = find(chosen.model)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.commands.stack.model import SamplingOptions, loaded, mistakes_told, sampling, shown
+from gridstride.commands.stack.model import SamplingOptions, loaded, sampling, shown, usage_errors
 from gridstride.commands.terminal import WrongUse, emit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(chosen: ModelChoice, texts: TextOptions, *, as_json: bool, **wishes: Any
         raise WrongUse(f"--n {n} must be from 1 to {_MOST}")
     if any(not ending for ending in stop):
         raise WrongUse("--stop needs a text: an empty one would end everything at once")
-    with mistakes_told():
+    with usage_errors():
         from gridstride.models.huggingface.find import find
 
         folder, text = find(chosen.model), _prompt(texts.prompt)

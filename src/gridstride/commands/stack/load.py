@@ -5,53 +5,27 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridstride.commands.stack.model import key_in, needs
 from gridstride.commands.terminal import WrongUse, emit, stdout, within
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.stack_options import LoadOptions
     from gridstride.serve.load.load_run import Load
 
 _MOST = 10_000_000  # requests
 _CONCURRENCY = 16  # where neither a rate nor a number at a time is asked for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
-    """The command's words, as they were given."""
-
-    compare: bool
-    requests: int
-    rate: float | None
-    concurrency: int | None
-    prompt_tokens: str
-    output_tokens: str
-    prompts: str | None
-    chat: bool
-    model: str | None
-    temperature: float
-    ignore_eos: bool
-    slo: Sequence[str]
-    warmup: int
-    seed: int
-    timeout: float
-    api_key_file: str | None
-    device: str | None
-    max_running: int
-
-
-def run(target: str | None, *, as_json: bool, **words: Any) -> bool:
+def run(target: str | None, options: LoadOptions, *, as_json: bool) -> bool:
     """Run the load and show its figures; whether every request was answered or turned away in good order."""
-    options = LoadOptions(**words)
     needs("httpx", extra="serve")
     from gridstride.serve.load.errors import LoadError, ServerGone
 
     try:
         load = _load(options)
-        record = _compare(target, load, options) if options.compare else _one(target, load)
+        record = _compare(target, load, options) if options.compare else _measured(target, load)
     except LoadError as error:
         raise WrongUse(str(error)) from error
     except ServerGone as error:
@@ -73,7 +47,7 @@ def _in_order(figures: dict[str, Any]) -> bool:
     return figures["succeeded"] > 0 and set(figures["errors"]) <= {"HTTP 429", "HTTP 503"}
 
 
-def _one(url: str | None, load: Load) -> dict[str, Any]:
+def _measured(url: str | None, load: Load) -> dict[str, Any]:
     from gridstride.serve.load.load_run import run as run_load
 
     if url is None:

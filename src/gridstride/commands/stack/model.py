@@ -55,7 +55,7 @@ def sampling(folder: Path, wishes: SamplingOptions, *, max_tokens: int) -> Sampl
 
 
 @contextmanager
-def mistakes_told() -> Iterator[None]:
+def usage_errors() -> Iterator[None]:
     """Inside, what is wrong with a model or a request is wrong use of the command."""
     needs("torch", "tokenizers", "safetensors", extra="torch")
     from gridstride.models.openmp import let_waiting_threads_sleep

@@ -8,19 +8,19 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gridstride.commands.options.serve_options import ServeOptions, build_of, check, settings_of
+from gridstride.commands.options.serve_options import build_of, check, settings_of
 from gridstride.commands.terminal import WrongUse
 
 if TYPE_CHECKING:
+    from gridstride.commands.options.serve_words import ServeOptions
     from gridstride.serve.http.settings import Settings
     from gridstride.serve.http.state import Server
 
 
-def run(model: str | None, *, as_json: bool, **words: Any) -> bool:
+def run(model: str | None, options: ServeOptions, *, as_json: bool) -> bool:
     """Serve; True when the server has ended in good order, False when no engine could be made."""
-    options = ServeOptions(**words)
     check(options)
     folder = _folder(model)
     settings = settings_of(folder, options)

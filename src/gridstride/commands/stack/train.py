@@ -24,8 +24,8 @@ def run(what: str | None, options: TrainOptions, *, as_json: bool) -> bool:
 
     config, processes = options.config, options.processes
     changes = (
-        *options.changes, *_said("tune.base", options.base), *_said("data.source", options.data),
-        *_said("run.name", options.name),
+        *options.changes, *_override("tune.base", options.base), *_override("data.source", options.data),
+        *_override("run.name", options.name),
     )  # fmt: skip
     if options.resume and options.overwrite:
         raise WrongUse("--resume goes on with a run, --overwrite begins it anew: give one of them")
@@ -59,7 +59,7 @@ def _digits(what: str, *, options: bool, as_json: bool) -> bool:
     return train_digits.run(as_json=as_json)
 
 
-def _said(key: str, value: str | None) -> list[str]:
+def _override(key: str, value: str | None) -> list[str]:
     import json
 
     return [] if value is None else [f"{key}={json.dumps(value, ensure_ascii=False)}"]
@@ -117,8 +117,8 @@ def _train(request: RunRequest, *, as_json: bool) -> None:
     from gridstride.train import run as training
     from gridstride.train.distributed import collectives
 
-    first, alone = collectives.rank() == 0, collectives.world() == 1
-    with Display() if first else Silent() as display, _signals(display, alone=alone) as stopped:
+    first, is_single = collectives.rank() == 0, collectives.world() == 1
+    with Display() if first else Silent() as display, _signals(display, is_single=is_single) as stopped:
         record = training.train(request, display, say=display.say, stopped=stopped)
     if as_json and first:
         emit(record)
@@ -127,10 +127,10 @@ def _train(request: RunRequest, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
+def _signals(display: Display, *, is_single: bool) -> Iterator[Callable[[], bool]]:
     """While inside, the first SIGTERM or Ctrl-C asks the run to save and end; a second one ends at once.
 
-    Until the run first asks whether to stop there is nothing to save: a process `alone` ends at once then.
+    Until the run first asks whether to stop there is nothing to save: a process `is_single` ends at once then.
     """
     signals: list[int] = []
     training = False
@@ -140,7 +140,7 @@ def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         signals.append(number)
-        if alone and not training:
+        if is_single and not training:
             raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         display.say("saving, then ending; once more to end at once")
 
@@ -149,11 +149,11 @@ def _signals(display: Display, *, alone: bool) -> Iterator[Callable[[], bool]]:
         training = True
         return bool(signals)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    previous_handlers = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield stopped
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridstride.train.distributed.outcome import is_rank, told
+from gridstride.train.distributed.outcome import is_rank, reported_failures
 from gridstride.train.errors import TrainFailed
 from gridstride.train.run import RunRequest, configuration, shape
 
@@ -16,7 +16,7 @@ __all__ = ["is_rank", "rank", "start"]
 @contextmanager
 def rank(request: RunRequest) -> Iterator[None]:
     """Around a rank's work: it joins the others, and how it ends is said for all of them."""
-    with told(failures=(TrainFailed,)):
+    with reported_failures(failures=(TrainFailed,)):
         import torch
 
         from gridstride.train.distributed.processes import joined

@@ -124,12 +124,12 @@ def _table(
 
 def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """The table without those columns that a narrow terminal has no room for."""
-    kept = list(range(len(header)))
+    columns = list(range(len(header)))
     for spare in ("", *_SPARE):
-        kept = [column for column in kept if header[column] != spare]
-        names = [header[column] for column in kept]
-        left = [number for number, name in enumerate(names) if name in _FLUSH_LEFT]
-        lines = aligned(names, [[row[column] for column in kept] for row in rows], left=left)
+        columns = [column for column in columns if header[column] != spare]
+        names = [header[column] for column in columns]
+        flush_left = [number for number, name in enumerate(names) if name in _FLUSH_LEFT]
+        lines = aligned(names, [[row[column] for column in columns] for row in rows], left=flush_left)
         if max(map(len, lines)) <= width:
             break
     return lines

@@ -80,10 +80,10 @@ def formula(problem: Problem) -> str:
 
 def data(problem: Problem) -> dict[str, str]:
     """Kinds of data, each with what it is or why it is left out."""
-    known = general_kinds(problem)
+    general = general_kinds(problem)
     own = {name: " ".join((make.__doc__ or "").split()) for name, make in problem.special.items()}
     left_out = dict(problem.without) | {name: why for name in INFINITE if (why := problem.without.get("nonfinite"))}
-    return {**known, **own, **{name: f"not drawn: {why}" for name, why in left_out.items()}}
+    return {**general, **own, **{name: f"not drawn: {why}" for name, why in left_out.items()}}
 
 
 def tolerance(problem: Problem) -> str:

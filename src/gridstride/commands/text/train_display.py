@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from gridstride.closed_at_end import ClosedAtEnd
 
 _QUIET = 20.0  # seconds between two plain lines
 
 
-class Display:
+class Display(ClosedAtEnd):
     """Told of steps and validations by the training loop."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
-        self._said = 0.0
+        self._last_printed = 0.0
         self._validation = ""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -42,8 +39,8 @@ class Display:
         text = f"step {entry['step']} · loss {entry['loss']:.3f}{self._validation} · {speed}"
         if sys.stderr.isatty():
             self._draw(text, share)
-        elif time.monotonic() - self._said > _QUIET:
-            self._said = time.monotonic()
+        elif time.monotonic() - self._last_printed > _QUIET:
+            self._last_printed = time.monotonic()
             self.say(f"{share:4.0%} {text}")
 
     def validated(self, entry: dict[str, Any]) -> None:

@@ -16,19 +16,19 @@ _LOOSE = re.compile(r"(?:[^\s:]*clang[^\s:]*: )?(?P<severity>fatal error|error|w
 
 def parse_clang_log(log: str, *, filename: str, source: str) -> list[Diagnostic]:
     """Errors and warnings in clang's order, each with its notes."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for line in log.splitlines():
         placed = _PLACED.fullmatch(line)
         if placed and placed["severity"] in ("note", "remark"):
-            if found and placed["severity"] == "note":
+            if diagnostics and placed["severity"] == "note":
                 note = f"{placed['file']}:{placed['line']}: {placed['said']}"
-                found[-1] = replace(found[-1], notes=(*found[-1].notes, note))
+                diagnostics[-1] = replace(diagnostics[-1], notes=(*diagnostics[-1].notes, note))
         elif placed:
-            found.append(_diagnostic(placed, filename=filename, source=source))
+            diagnostics.append(_diagnostic(placed, filename=filename, source=source))
         elif loose := _LOOSE.fullmatch(line):
             severity = "warning" if loose["severity"] == "warning" else "error"
-            found.append(Diagnostic(severity, filename, 0, 0, loose["said"], ""))
-    return found
+            diagnostics.append(Diagnostic(severity, filename, 0, 0, loose["said"], ""))
+    return diagnostics
 
 
 def _diagnostic(match: re.Match[str], *, filename: str, source: str) -> Diagnostic:

@@ -40,16 +40,16 @@ def find_clang() -> Clang:
         path = shutil.which(named)
         if path is None:
             raise NoCompiler(f"{VARIABLE}={named!r} is no program that can be run: give the path of a clang")
-        found = _examined(path)
-        if isinstance(found, str):
-            raise NoCompiler(f"{VARIABLE}={named!r}: {found}; {_INSTALL}; {_NVRTC}")
-        return found
+        clang = _examined(path)
+        if isinstance(clang, str):
+            raise NoCompiler(f"{VARIABLE}={named!r}: {clang}; {_INSTALL}; {_NVRTC}")
+        return clang
     refused = []
     for path in _candidates():
-        found = _examined(path)
-        if isinstance(found, Clang):
-            return found
-        refused.append(found)
+        clang = _examined(path)
+        if isinstance(clang, Clang):
+            return clang
+        refused.append(clang)
     reason = "; ".join(refused) or "there is no clang on PATH"
     raise NoCompiler(f"CUDA C++ cannot be compiled with clang: {reason}; {_INSTALL}; {_NVRTC}")
 
@@ -81,21 +81,21 @@ def _listing(folder: str) -> list[str]:
 def _examined(path: str) -> Clang | str:
     """The clang at a path, or why it cannot be used."""
     status = Path(path).stat()
-    return _asked(path, os.path.realpath(path), status.st_mtime_ns, status.st_size)
+    return _queried(path, os.path.realpath(path), status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _asked(path: str, real: str, modified: int, size: int) -> Clang | str:
+def _queried(path: str, real: str, modified: int, size: int) -> Clang | str:
     """What a program says of itself, asked once a process; the other arguments are the file's, by which it is known."""
-    said = _output(path, "--version")
-    match = _VERSION.search(said or "")
-    if said is None or match is None:
+    version_text = _output(path, "--version")
+    match = _VERSION.search(version_text or "")
+    if version_text is None or match is None:
         return f"{path} does not say that it is clang"
     if int(match["major"]) < OLDEST:
         return f"{path} is clang {match['major']}.{match['minor']}, {OLDEST} or later is needed"
     if "nvptx64" not in (_output(path, "-print-targets") or ""):
         return f"{path} is built without NVPTX, LLVM's code for NVIDIA GPUs"
-    return Clang(path, int(match["major"]), f"{real} {modified} {size} {said}")
+    return Clang(path, int(match["major"]), f"{real} {modified} {size} {version_text}")
 
 
 def _output(path: str, question: str) -> str | None:

@@ -29,13 +29,13 @@ def lowered_names(ptx: str, names: Iterable[str]) -> dict[str, str]:
 
 def lowered_types(ptx: str, kernels: Iterable[str]) -> dict[str, str]:
     """Mangled names that hold the types of kernels, by their PTX names."""
-    found = {}
+    lowered = {}
     for number, kernel in enumerate(kernels):
         own = f"{TYPES_KERNEL}{number}"
-        found[kernel.rpartition("::")[2]] = next(
+        lowered[kernel.rpartition("::")[2]] = next(
             entry for entry in _ENTRY.findall(ptx) if entry.startswith(f"_Z{len(own)}{own}I")
         )
-    return found
+    return lowered
 
 
 def without_added(ptx: str) -> str:
@@ -54,8 +54,8 @@ def with_user_places(ptx: str, written: Callable[[str], str | None]) -> str:
 
 def missing_math(ptx: str) -> str | None:
     """A function of libdevice that the PTX calls and does not have."""
-    found = _MATH.search(ptx)
-    return found["name"] if found else None
+    match = _MATH.search(ptx)
+    return match["name"] if match else None
 
 
 def _lowered(number: int, entries: list[str]) -> str:
@@ -63,18 +63,18 @@ def _lowered(number: int, entries: list[str]) -> str:
     own = f"{NAME_KERNEL}{number}"
     start = re.compile(rf"_Z{len(own)}{own}I(?:TnDa)?XadL(?P<inner>_Z\w+)EEEvv")
     inner = next(match["inner"] for match in map(start.fullmatch, entries) if match)
-    known = [entry for entry in entries if not re.match(rf"_Z\d+{NAME_KERNEL}", entry)]
-    counted = _SUBSTITUTION.sub(lambda match: f"S{_one_less(match['index'])}_", inner)
+    candidates = [entry for entry in entries if not re.match(rf"_Z\d+{NAME_KERNEL}", entry)]
+    counted = _SUBSTITUTION.sub(lambda match: f"S{_previous_index(match['index'])}_", inner)
     for guess in (counted, source_name(inner)):
-        if guess in known:
+        if guess in candidates:
             return guess
-    alike = [entry for entry in known if _SUBSTITUTION.sub("S_", entry) == _SUBSTITUTION.sub("S_", inner)]
-    if len(alike) != 1:
-        raise RuntimeError(f"the lowered name of {inner} is not among {', '.join(known)}")
-    return alike[0]
+    matching = [entry for entry in candidates if _SUBSTITUTION.sub("S_", entry) == _SUBSTITUTION.sub("S_", inner)]
+    if len(matching) != 1:
+        raise RuntimeError(f"the lowered name of {inner} is not among {', '.join(candidates)}")
+    return matching[0]
 
 
-def _one_less(index: str) -> str:
+def _previous_index(index: str) -> str:
     """The index before in base 36, where "" stands before "0"."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     if index in ("", "0"):

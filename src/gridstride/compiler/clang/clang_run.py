@@ -74,8 +74,8 @@ def run_clang(
         command = [*_command(clang, cuda, request, folder), str(file), "-o"]
         status, log = run([*command, str(ptx)], file.parent)
         diagnostics = _diagnostics(request, log.replace(f"{cuda.path}/include/", "") if cuda.path else log)
-        if status or not ptx.is_file() or any(each.severity == "error" for each in diagnostics):
-            return CompilerOutcome(_why_it_failed(clang, request, diagnostics, log))
+        if status or not ptx.is_file() or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+            return CompilerOutcome(_failure_diagnostics(clang, request, diagnostics, log))
         text = ptx.read_text(errors="replace")
         if clusters:
             ir = folder / "kernel.ll"
@@ -137,12 +137,13 @@ def run_program(command: Sequence[str], folder: Path) -> tuple[int, str]:
 
 def _diagnostics(request: CompileRequest, log: str) -> tuple[Diagnostic, ...]:
     """Errors, and the warnings about the user's own code; names that do not fit are explained as NVRTC's are."""
-    found = [
-        _about_name(each, request) for each in parse_clang_log(log, filename=request.filename, source=request.source)
+    named = [
+        _about_name(diagnostic, request)
+        for diagnostic in parse_clang_log(log, filename=request.filename, source=request.source)
     ]
-    explained = explain_names(found, filename=request.filename, source=request.source)
+    explained = explain_names(named, filename=request.filename, source=request.source)
     missing = find_headers().missing
-    return tuple(with_way_out(_not_ignored(each), missing) for each in explained)
+    return tuple(with_way_out(_not_ignored(diagnostic), missing) for diagnostic in explained)
 
 
 def _not_ignored(diagnostic: Diagnostic) -> Diagnostic:
@@ -163,21 +164,24 @@ def _about_name(diagnostic: Diagnostic, request: CompileRequest) -> Diagnostic:
     return Diagnostic(diagnostic.severity, NAME_MAP, 0, 0, diagnostic.message, f"#pragma nv_mangled_name {name}")
 
 
-def _why_it_failed(
+def _failure_diagnostics(
     clang: Clang, request: CompileRequest, diagnostics: tuple[Diagnostic, ...], log: str
 ) -> tuple[Diagnostic, ...]:
-    errors = [each for each in diagnostics if each.severity == "error"]
-    if any(_UNKNOWN_ARCH.search(each.message) for each in errors):
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+    if any(_UNKNOWN_ARCH.search(diagnostic.message) for diagnostic in errors):
         raise ValueError(
             f"architecture {request.arch!r} is not one that clang {clang.major} ({clang.path}) compiles for: "
             'a newer clang may, or use compiler="nvrtc"'
         )
-    if any(each.file != request.filename and "file not found" in each.message for each in errors):
+    if any(diagnostic.file != request.filename and "file not found" in diagnostic.message for diagnostic in errors):
         raise NoCompiler(f"{_NO_LIBRARY} ({errors[0].file}: {errors[0].message})")
     if errors:
         return diagnostics
-    said = log.strip().splitlines()
-    return (*diagnostics, Diagnostic("error", request.filename, 0, 0, said[-1] if said else "clang failed", ""))
+    log_lines = log.strip().splitlines()
+    return (
+        *diagnostics,
+        Diagnostic("error", request.filename, 0, 0, log_lines[-1] if log_lines else "clang failed", ""),
+    )
 
 
 def _outcome(
@@ -185,15 +189,15 @@ def _outcome(
 ) -> CompilerOutcome:
     if (function := missing_math(ptx)) is not None:
         wheels = " ".join(("nvidia-nvvm", *find_headers().missing))
-        said = f"{function} is a function of libdevice, which is not installed: pip install {wheels}"
-        raise CompileError([Diagnostic("error", request.filename, 0, 0, said, "")])
+        message = f"{function} is a function of libdevice, which is not installed: pip install {wheels}"
+        raise CompileError([Diagnostic("error", request.filename, 0, 0, message, "")])
     own = str(Path(folder, request.filename))
 
     def written(path: str) -> str | None:
         """A file's name as the user knows it; None for what is no file of the user's."""
         if path == own or path == request.filename:
             return request.filename
-        return path if any(Path(path).is_relative_to(each) for each in request.include_paths) else None
+        return path if any(Path(path).is_relative_to(include_path) for include_path in request.include_paths) else None
 
-    names, known = lowered_names(ptx, request.names), lowered_types(ptx, types)
-    return CompilerOutcome(diagnostics, with_user_places(without_added(ptx), written), names, known)
+    names, parameter_types = lowered_names(ptx, request.names), lowered_types(ptx, types)
+    return CompilerOutcome(diagnostics, with_user_places(without_added(ptx), written), names, parameter_types)

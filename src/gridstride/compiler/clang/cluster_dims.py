@@ -23,13 +23,15 @@ def cluster_dims(ir: str) -> dict[str, tuple[int, int, int]]:
     """Blocks of a cluster along x, y and z of the kernels that have it, by lowered name."""
     if _MARK not in ir:
         return {}
-    values = {match["name"]: [int(each) for each in _NUMBER.findall(match["values"])] for match in _VALUES.finditer(ir)}
-    found = {}
+    values = {
+        match["name"]: [int(number) for number in _NUMBER.findall(match["values"])] for match in _VALUES.finditer(ir)
+    }
+    dims = {}
     for match in _ANNOTATION.finditer(ir):
-        if given := values.get(match["values"]):
-            x, y, z = (*given, 1, 1)[:3]
-            found[match["kernel"]] = (x, y, z)
-    return found
+        if values_of_kernel := values.get(match["values"]):
+            x, y, z = (*values_of_kernel, 1, 1)[:3]
+            dims[match["kernel"]] = (x, y, z)
+    return dims
 
 
 def with_cluster_dims(ptx: str, dims: Mapping[str, tuple[int, int, int]]) -> str:

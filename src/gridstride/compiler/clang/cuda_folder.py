@@ -39,11 +39,11 @@ def libdevice_identity() -> str:
 
 def cuda_folder() -> CudaFolder:
     """The folder, made where it is not there yet."""
-    return _made(cache_root())
+    return _prepared_folder(cache_root())
 
 
 @cache
-def _made(root: Path) -> CudaFolder:
+def _prepared_folder(root: Path) -> CudaFolder:
     headers = find_headers()
     if headers.missing:
         return CudaFolder(None, (BARE,), libdevice=False)
@@ -56,7 +56,7 @@ def _made(root: Path) -> CudaFolder:
     folder = root / "clang" / name
     if not (folder / "include").exists():
         folder = _put(folder, links)
-    return CudaFolder(folder, tuple(each for each in roots if each != main), device is not None)
+    return CudaFolder(folder, tuple(root_path for root_path in roots if root_path != main), device is not None)
 
 
 def _put(folder: Path, links: dict[str, Path]) -> Path:

@@ -52,12 +52,12 @@ def checked_compiler(name: str | None = None) -> str:
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f'a compiler is named by a str, not {type(name).__name__}: compiler="clang"')
-    asked = name if name is not None else os.environ.get(VARIABLE) or "nvrtc"
-    if asked in _COMPILERS:
-        return asked
-    near = get_close_matches(asked.lower(), _COMPILERS, n=1)
+    requested = name if name is not None else os.environ.get(VARIABLE) or "nvrtc"
+    if requested in _COMPILERS:
+        return requested
+    near = get_close_matches(requested.lower(), _COMPILERS, n=1)
     hint = f", did you mean {near[0]!r}?" if near else ""
-    problem = f"{asked!r} is no compiler of CUDA C++: {' and '.join(map(repr, _COMPILERS))} are{hint}"
+    problem = f"{requested!r} is no compiler of CUDA C++: {' and '.join(map(repr, _COMPILERS))} are{hint}"
     if name is None:
         raise NoCompiler(f"{VARIABLE}={problem}")
     raise ValueError(f"compiler={problem}")

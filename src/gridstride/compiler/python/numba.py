@@ -16,7 +16,7 @@ from gridstride.compiler.cache import shared as shared_cache
 from gridstride.compiler.frontends import require, version_of
 from gridstride.compiler.python.numba_link import as_text, link_pieces, own
 from gridstride.compiler.python.numba_messages import explained
-from gridstride.compiler.python.python_function import FunctionSource, digest, fingerprint, place_of
+from gridstride.compiler.python.python_function import FunctionSource, digest, fingerprint, function_source
 from gridstride.compiler.signature import KernelSignature, SourceParameter
 from gridstride.protocol import LinkInput
 
@@ -88,7 +88,7 @@ class NumbaFunction:
 
     function: Callable[..., Any]
     name: str
-    place: FunctionSource
+    location: FunctionSource
     types: tuple[Any, ...]
     arguments: tuple[NumbaArgument, ...]
     link: tuple[Any, ...] = ()
@@ -112,7 +112,7 @@ def numba_function(function: Any, signature: Any) -> NumbaFunction:
     if len(names) != len(types):
         raise ValueError(f"{name} has {len(names)} parameters ({', '.join(names)}), signature has {len(types)} types")
     arguments = tuple(_argument(name, argument, type_) for argument, type_ in zip(names, types, strict=True))
-    return NumbaFunction(function, name, place_of(function), types, arguments, link, options)
+    return NumbaFunction(function, name, function_source(function), types, arguments, link, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode
     key = known_by and digest([_CACHE_FORMAT, versions, known_by, repr(function.types), repr(function.options), arch])
     cached = cache.get(key) if key else None
     if cached is not None:
-        known = json.loads(cached)
-        return NumbaCode(known["ptx"], tuple(LinkInput(*piece) for piece in known["linked"]))
+        cached_code = json.loads(cached)
+        return NumbaCode(cached_code["ptx"], tuple(LinkInput(*piece) for piece in cached_code["linked"]))
     code, lasting = _compile(function, arch)
     if key and lasting:
         linked = [(piece.ptx, piece.filename, piece.source) for piece in code.linked]
@@ -143,7 +143,7 @@ def compile_numba(function: NumbaFunction, *, arch: str = "sm_90a") -> NumbaCode
 def numba_signature(function: NumbaFunction) -> KernelSignature:
     """The kernel's PTX parameters as a launch checks them."""
     parameters = tuple(parameter for argument in function.arguments for parameter in argument.parameters())
-    return KernelSignature(function.name, parameters, (), function.place.line)
+    return KernelSignature(function.name, parameters, (), function.location.line)
 
 
 def _cuda() -> Any:
@@ -174,8 +174,8 @@ def _types(name: str, signature: Any) -> tuple[Any, ...]:
     try:
         arguments, returned = sigutils.normalize_signature(signature)
     except Exception as error:  # a string is evaluated: whatever that raises
-        one = f'; of one argument it is "void({signature})"' if "instead of tuple" in str(error) else ""
-        raise ValueError(f"{name}: signature {signature!r} is none of Numba's: {error}{one}") from None
+        hint = f'; of one argument it is "void({signature})"' if "instead of tuple" in str(error) else ""
+        raise ValueError(f"{name}: signature {signature!r} is none of Numba's: {error}{hint}") from None
     if returned not in (None, types.void):
         raise ValueError(f"{name}: a kernel returns nothing, signature says {returned}: write void(…)")
     return tuple(arguments)
@@ -210,8 +210,8 @@ def _spelled(array: Any) -> str:
 def _dtype(type_: Any) -> str | None:
     """NumPy's name of a number's type; None for records and the like."""
     name = str(type_)
-    known = re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|bool", name)
-    return name if known else None
+    supported = re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|bool", name)
+    return name if supported else None
 
 
 def _compile(function: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
@@ -233,12 +233,12 @@ def _compile(function: NumbaFunction, arch: str) -> tuple[NumbaCode, bool]:
         if _lacks_nvvm(error):
             raise RuntimeError(f"Numba finds no NVVM, its CUDA back end ({error}): pip install {_INSTALL}") from error
         raise explained(function, error) from error
-    ptx, *others = codes
+    ptx, *other_codes = codes
     entry = re.search(r"\.entry\s+([\w$]+)", ptx)
     assert entry is not None
     named = _limited(str(ptx).replace(entry[1], function.name), options.max_registers)
-    pieces = link_pieces([*others, *function.link], function.name, arch)
-    return NumbaCode(named, pieces), all(own(item) for item in others)
+    pieces = link_pieces([*other_codes, *function.link], function.name, arch)
+    return NumbaCode(named, pieces), all(own(item) for item in other_codes)
 
 
 def _limited(ptx: str, registers: int | None) -> str:

@@ -35,7 +35,7 @@ class FunctionSource:
         return "".join(linecache.getlines(self.file)) or None
 
 
-def place_of(function: Callable[..., Any]) -> FunctionSource:
+def function_source(function: Callable[..., Any]) -> FunctionSource:
     """Where a function was written; ValueError where its source cannot be read (typed into a prompt, say)."""
     try:
         lines, first = inspect.getsourcelines(function)
@@ -65,32 +65,32 @@ def digest(parts: Iterable[str]) -> str:
     return hashed.hexdigest()
 
 
-def _collect(function: Any, parts: list[str], seen: set[int]) -> bool:
+def _collect(function: Any, parts: list[str], visited: set[int]) -> bool:
     options = getattr(function, "targetoptions", {})  # of Numba's decorator: the source may have them by a name only
     function = getattr(function, "py_func", function)
-    if id(function) in seen:
+    if id(function) in visited:
         return True
-    seen.add(id(function))
+    visited.add(id(function))
     parts += [f"{name}={options[name]!r}" for name in sorted(options) if isinstance(options[name], _PLAIN)]
     try:
-        location, source = place_of(function), inspect.getsource(function)
+        location, source = function_source(function), inspect.getsource(function)
     except ValueError:
         return False
     parts += [location.file, str(location.line), source, repr(function.__defaults__)]
     used = inspect.getclosurevars(function)
     values = {**used.globals, **used.nonlocals}
-    return all(_value(name, values[name], parts, seen) for name in sorted(values))
+    return all(_value(name, values[name], parts, visited) for name in sorted(values))
 
 
-def _value(name: str, value: Any, parts: list[str], seen: set[int]) -> bool:
+def _value(name: str, value: Any, parts: list[str], visited: set[int]) -> bool:
     parts.append(name)
     if isinstance(value, types.ModuleType):
         parts.append(value.__name__)
         return value.__name__.partition(".")[0] in _KNOWN_MODULES
     if isinstance(value, types.FunctionType) or hasattr(value, "py_func"):
-        return _collect(value, parts, seen)
+        return _collect(value, parts, visited)
     if isinstance(value, tuple):
-        return all(_value(name, item, parts, seen) for item in value)
+        return all(_value(name, item, parts, visited) for item in value)
     if hasattr(value, "sig") and hasattr(value, "name"):  # what Numba's declare_device gives
         parts.append(f"{value.name} {value.sig}")
         return True

@@ -41,7 +41,7 @@ class TritonFunction:
 
     function: Any
     name: str
-    place: FunctionSource
+    location: FunctionSource
     types: Mapping[str, str]
     aligned: frozenset[str]
     constants: Mapping[str, Any]
@@ -101,7 +101,7 @@ def triton_function(
     return TritonFunction(
         function=jit,
         name=jit.__name__,
-        place=FunctionSource(file_of(jit), first_line(jit)),
+        location=FunctionSource(file_of(jit), first_line(jit)),
         types=plain,
         aligned=frozenset(name for name, type_ in types.items() if type_.endswith(_ALIGNED)),
         constants=values,
@@ -116,9 +116,9 @@ def compile_triton(function: TritonFunction, *, arch: str = "sm_90a") -> TritonC
     triton = _triton()
     source = _source(triton, function)
     cache, key = shared_cache("triton"), _key(function, source, arch)
-    known = cache.get(key)
-    if known is not None:
-        return TritonCode(**json.loads(known))
+    cached = cache.get(key)
+    if cached is not None:
+        return TritonCode(**json.loads(cached))
     code = _compile(triton, function, source, arch)
     cache.put(key, json.dumps(asdict(code)).encode())
     return code
@@ -128,7 +128,7 @@ def triton_signature(function: TritonFunction, hidden: int) -> KernelSignature:
     """The kernel's parameters as a launch checks them, Triton's own pointers last."""
     own = [p for name, spelled in function.types.items() for p in _parameters(name, spelled)]
     scratch = [SourceParameter(f"scratch {number}", "void*", True, None) for number in range(1, hidden + 1)]
-    return KernelSignature(function.name, (*own, *scratch), (), function.place.line)
+    return KernelSignature(function.name, (*own, *scratch), (), function.location.line)
 
 
 def descriptor(spelled: str) -> tuple[str, int] | None:
@@ -244,7 +244,7 @@ def _source(triton: Any, function: TritonFunction) -> Any:
 
 def _key(function: TritonFunction, source: Any, arch: str) -> str:
     shape = f"{arch} {function.num_warps} {function.num_stages} {function.names} {source.signature}"
-    location = f"{function.place.file}:{function.place.line}"  # lines and the file are in the PTX
+    location = f"{function.location.file}:{function.location.line}"  # lines and the file are in the PTX
     return digest([_CACHE_FORMAT, version_of("triton"), shape, location, source.hash()])
 
 
@@ -261,21 +261,21 @@ def _compile(triton: Any, function: TritonFunction, source: Any, arch: str) -> T
     return compiled_code(function, compiled.metadata, compiled.asm["ptx"], compiled.asm["ttir"])
 
 
-def compiled_code(function: TritonFunction, known: Any, ptx: str, ttir: str = "") -> TritonCode:
+def compiled_code(function: TritonFunction, metadata: Any, ptx: str, ttir: str = "") -> TritonCode:
     """What Triton made of a function, from its metadata and its PTX; without its `ttir` no load counts as masked."""
-    return triton_code(known, ptx, ttir, own=sum(len(_parameters(*item)) for item in function.types.items()))
+    return triton_code(metadata, ptx, ttir, own=sum(len(_parameters(*item)) for item in function.types.items()))
 
 
-def triton_code(known: Any, ptx: str, ttir: str = "", *, own: int) -> TritonCode:
+def triton_code(metadata: Any, ptx: str, ttir: str = "", *, own: int) -> TritonCode:
     """The same of what has so many parameters of its `own`."""
     return TritonCode(
         ptx=_in_their_lines(ptx),
-        entry=known.name,
-        threads=32 * known.num_warps,
-        shared=known.shared,
-        scratch=getattr(known, "global_scratch_size", 0),
+        entry=metadata.name,
+        threads=32 * metadata.num_warps,
+        shared=metadata.shared,
+        scratch=getattr(metadata, "global_scratch_size", 0),
         hidden=_parameter_count(ptx) - own,
-        boxes=[_box(box) for box in getattr(known, "tensordesc_meta", None) or ()],
+        boxes=[_box(box) for box in getattr(metadata, "tensordesc_meta", None) or ()],
         without_other=list(loads_without_other(ttir)),
     )
 
@@ -300,7 +300,7 @@ def _in_their_lines(ptx: str) -> str:
     """LLVM counts lines on within inline assembly, in which Triton loads and stores; all of it belongs to the
     line that it begins with.
     """
-    kept, inside, located = [], False, False
+    lines, inside, located = [], False, False
     for line in ptx.splitlines(keepends=True):
         words = line.strip()
         if words in ("// begin inline asm", "// end inline asm"):
@@ -309,8 +309,8 @@ def _in_their_lines(ptx: str) -> str:
             if located:
                 continue
             located = True
-        kept.append(line)
-    return "".join(kept)
+        lines.append(line)
+    return "".join(lines)
 
 
 def _box(meta: Mapping[str, Any]) -> tuple[Sequence[int], int]:

@@ -30,7 +30,7 @@ def first_line(jit: Any) -> int:
 
 def explained(function: TritonFunction, error: BaseException) -> CompileError:
     """What Triton raised as a CompileError, at the innermost place that it names in a function whose file is known."""
-    explanation = function.place.error(f"{type(error).__name__}: {error}")
+    explanation = function.location.error(f"{type(error).__name__}: {error}")
     for cause in _causes(error):
         node: Any = getattr(cause, "node", None)
         owner = _owner(function.function, getattr(cause, "src", None))

@@ -23,12 +23,12 @@ def loads_without_other(ttir: str) -> tuple[str, ...]:
     locations = dict(_LOCATION.findall(ttir))
     locations_by_kind: dict[bool, set[str]] = {True: set(), False: set()}
     for operands, location in _LOAD.findall(ttir):
-        if location_text := _place(locations, location):
+        if location_text := _location_text(locations, location):
             locations_by_kind[operands.count("%") == _MASKED].add(location_text)
     return tuple(sorted(locations_by_kind[True] - locations_by_kind[False]))
 
 
-def _place(locations: dict[str, str], name: str) -> str:
+def _location_text(locations: dict[str, str], name: str) -> str:
     """The line and column that a location leads to: named ones and inlined calls lead to others."""
     for _ in range(len(locations)):
         text = locations.get(name, "")

@@ -22,9 +22,9 @@ def compile_text(text: str, *, parameters: int, num_warps: int, num_stages: int,
     """PTX of a module with one function of so many `parameters`; RuntimeError where Triton refuses it or is missing."""
     cache = shared_cache("triton")
     key = digest(["text 1", version_of("triton"), f"{arch} {parameters} {num_warps} {num_stages}", text])
-    known = cache.get(key)
-    if known is not None:
-        return TritonCode(**json.loads(known))
+    cached = cache.get(key)
+    if cached is not None:
+        return TritonCode(**json.loads(cached))
     triton = require("triton", distribution="triton", at_least=AT_LEAST, install="'triton>=3.6'", what="Triton")
     from triton.backends.compiler import GPUTarget
 

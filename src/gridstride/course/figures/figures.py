@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridstride.course.figures.arithmetic import evaluate, names
-from gridstride.course.lesson import Day, Figure, ProgramRun, WorkedLaunch
+from gridstride.course.figures.arithmetic import evaluate
+from gridstride.course.lesson import Day, Figure, WorkedLaunch
 from gridstride.programs.calls.activity import ACTIVITY_NAMES
 
 if TYPE_CHECKING:
@@ -25,65 +24,10 @@ small to fill a multiprocessor; `max_active_blocks` is how many of its blocks on
 """
 DOUBLES = "double_instructions"  # those of float64, which a figure may name beside a line's counters
 OF_A_PROGRAM = (*ACTIVITY_NAMES, "lines")
-"""What a figure of a program's run may name: what it did on the device, and how many lines it printed."""
+"""What a figure of a program's run may name: see `of_program`."""
 LAB = "lab"  # the run of the lab's own kernel, at the problem's observed size
 _FEW = 64  # elements of an array that figures may name one by one
 _ENTRY_NAMES = ("problem", "rung", "name")  # what an entry of a list in a recorded result is known by
-
-
-@dataclass(slots=True)
-class WorkedKernels:
-    """Runs the worked kernels of a day, each once."""
-
-    day: Day
-    _seen: dict[str, Any] = field(default_factory=dict)
-    _outcomes: dict[str, Outcome] = field(default_factory=dict)
-
-    def value(self, name: str, *, lab: Any = None) -> float:
-        """The figure of that name; `lab` is the observed run of a learner's kernel, the solution's by default."""
-        figure = self.day.figures[name]
-        if figure.record:
-            return recorded(figure)
-        if figure.of:
-            return evaluate(figure.value, {part: self.value(part, lab=lab) for part in figure.of})
-        if figure.run:
-            run = lab if figure.run == LAB and lab is not None else self.run(figure.run)
-            if isinstance(run, dict):  # a program's
-                return evaluate(figure.value, run)
-            worked = self.day.runs.get(figure.run)
-            if not isinstance(worked, WorkedLaunch):  # the lab's
-                return evaluate(figure.value, of_run(run))
-            left = elements(worked) if names(figure.value) & element_names(worked) else {}
-            return evaluate(figure.value, {**of_run(run), **worked.sizes, **left})
-        return evaluate(figure.value, of_chip(figure.chip))
-
-    def run(self, name: str) -> Any:
-        """The observed run of that name; of a program what it counted, by name. MissingToolchain."""
-        if name not in self._seen:
-            self._seen[name] = self._observed(name)
-        return self._seen[name]
-
-    def outcome(self, name: str) -> Outcome:
-        """What came of the program's run of that name. MissingToolchain."""
-        from gridstride.course.figures import program_runs
-
-        run = self.day.runs[name]
-        assert isinstance(run, ProgramRun)
-        if name not in self._outcomes:
-            self._outcomes[name] = program_runs.observe(run)
-        return self._outcomes[name]
-
-    def _observed(self, name: str) -> Any:
-        from gridstride.course.figures import program_runs
-
-        run = self.day.runs.get(name)
-        if isinstance(run, ProgramRun):
-            return program_runs.counts(self.outcome(name))
-        if run is not None:
-            return observe(run)
-        if self.day.lab.kind == "program":
-            return program_runs.observe_lab(self.day, self.day.solution)
-        return observe_lab(self.day, self.day.solution)
 
 
 def of_run(run: Any) -> dict[str, float]:
@@ -94,6 +38,11 @@ def of_run(run: Any) -> dict[str, float]:
     more = (run.predicted.ms, counters.read_bytes, counters.written_bytes, held.warps, active, held.registers, blocks,
             blocks * math.prod(run.block))  # fmt: skip
     return {**of_line(counters), **dict(zip(OF_A_RUN, more, strict=True))}
+
+
+def of_program(outcome: Outcome) -> dict[str, float]:
+    """What a program's run did on the device, and how many lines it printed, by name."""
+    return {**outcome.ended.activity, "lines": outcome.stdout.count("\n")}
 
 
 def of_line(counters: LineCounters) -> dict[str, float]:
@@ -123,7 +72,7 @@ def recorded(figure: Figure) -> float:
     at: Any = json.loads((_checkout() / figure.record).read_text())
     for part in figure.value.split("."):
         if isinstance(at, list):
-            at = next((each for each in at if part in (each.get(key) for key in _ENTRY_NAMES)), None)
+            at = next((entry for entry in at if part in (entry.get(key) for key in _ENTRY_NAMES)), None)
         else:
             at = at.get(part)
         if at is None:
@@ -139,10 +88,12 @@ def _checkout() -> Path:
 def observe(run: WorkedLaunch) -> Any:
     """Run a worked kernel with counters; ValueError where it does not compile or faults."""
     built, signature, case, inputs = prepared(run)
-    seen = built.observed(signature, case, inputs)
-    if seen.run is None or seen.findings:
-        raise ValueError(f"{run.kernel}: {seen.findings[0].message if seen.findings else 'nothing was launched'}")
-    return seen.run
+    observed = built.observed(signature, case, inputs)
+    if observed.run is None or observed.findings:
+        raise ValueError(
+            f"{run.kernel}: {observed.findings[0].message if observed.findings else 'nothing was launched'}"
+        )
+    return observed.run
 
 
 def element_names(run: WorkedLaunch) -> frozenset[str]:
@@ -154,10 +105,10 @@ def element_names(run: WorkedLaunch) -> frozenset[str]:
 def elements(run: WorkedLaunch) -> dict[str, float]:
     """The elements that a run leaves in its small arrays, by name; ValueError where it does not run to its end."""
     built, signature, case, inputs = prepared(run)
-    left = built.observed(signature, case, inputs).results
-    if left is None:
+    results = built.observed(signature, case, inputs).results
+    if results is None:
         raise ValueError(f"{run.kernel} did not run to its end")
-    return {f"{name}_{i}": float(e) for name, a in left.items() if a.size <= _FEW for i, e in enumerate(a.tolist())}
+    return {f"{name}_{i}": float(e) for name, a in results.items() if a.size <= _FEW for i, e in enumerate(a.tolist())}
 
 
 def prepared(run: WorkedLaunch) -> tuple[Runnable, Any, Any, dict[str, Any]]:
@@ -199,9 +150,9 @@ def observe_lab(day: Day, kernel: Path) -> Any:
     from gridstride.virtual.gpu import VirtualGPU
 
     problem = find(day.lab.problem).problem
-    (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
+    (prepared_case,) = prepare(problem, [Case(problem.observed, "normal", 0)])
     built = build(problem, read_kernel(kernel), VirtualGPU(day.lab.chip))
-    return built.observed(problem.signature, one.case, one.inputs).run
+    return built.observed(problem.signature, prepared_case.case, prepared_case.inputs).run
 
 
 _PLURAL = re.compile(r"\b[a-z]{2,}[a-rt-z]s\b")
@@ -219,6 +170,6 @@ def counted(value: float, unit: str) -> str:
     """A figure with its unit for a sentence; of one thing the noun is in the singular: 1 barrier for each warp."""
     noun = _PLURAL.search(unit)
     if value == 1 and noun is not None and not unit.startswith("times"):
-        one = noun[0].removesuffix("es") if noun[0].endswith(_WITH_E) else noun[0].removesuffix("s")
-        unit = f"{unit[: noun.start()]}{one}{unit[noun.end() :]}"
+        singular = noun[0].removesuffix("es") if noun[0].endswith(_WITH_E) else noun[0].removesuffix("s")
+        unit = f"{unit[: noun.start()]}{singular}{unit[noun.end() :]}"
     return f"{plain_number(value)} {unit}"

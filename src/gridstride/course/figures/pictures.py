@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridstride.course.figures import program_runs
-from gridstride.course.figures.figures import WorkedKernels, prepared
+from gridstride.course.figures.figures import prepared
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.files.markdown import blocks
 from gridstride.course.lesson import Day, Picture, ProgramRun
 from gridstride.judge.execution.lane_timeline import TimelineStep, rows, spans, steps
@@ -41,10 +42,10 @@ def draw(day: Day, picture: Picture, bench: WorkedKernels | None = None) -> str:
         return program_runs.timeline(outcome) if picture.timeline else program_runs.shown(outcome, picture.output)
     built, signature, case, inputs = prepared(run)
     if picture.array:
-        left = built.observed(signature, case, inputs).results
-        if left is None:
+        results = built.observed(signature, case, inputs).results
+        if results is None:
             raise ValueError(f"{run.kernel} did not run to its end")
-        return table(left[picture.array], picture.columns)
+        return table(results[picture.array], picture.columns)
     if picture.timeline:
         return timeline(steps(built, signature, case, inputs))
     lines = [n for n, line in enumerate(run.kernel.read_text().splitlines(), start=1) if picture.at in line]
@@ -69,12 +70,12 @@ def timeline(way: Sequence[TimelineStep]) -> str:
     """A row for each time that the lanes change: # is a lane that is on, with the instructions issued meanwhile."""
     table_rows = rows(way)
     shown = ["one warp, from top to bottom in time; the lines of the source stand in front"]
-    before: frozenset[int] = frozenset()
+    shown_lines: frozenset[int] = frozenset()
     for row in table_rows[:_MANY]:
         on = "".join("#" if row.lanes >> lane & 1 else "." for lane in range(_LANES))
         unit = "instruction" if row.instructions == 1 else "instructions"
-        shown.append(f"  {spans(row.lines - before or row.lines):<18} |{on}| {row.instructions:>4} {unit}")
-        before = row.lines
+        shown.append(f"  {spans(row.lines - shown_lines or row.lines):<18} |{on}| {row.instructions:>4} {unit}")
+        shown_lines = row.lines
     shown += [f"  … and {len(table_rows) - _MANY} more rows"] if len(table_rows) > _MANY else []
     issued = sum(row.instructions for row in table_rows)
     used = sum(row.instructions * row.lanes.bit_count() for row in table_rows)

@@ -36,18 +36,13 @@ def observe(run: ProgramRun) -> Outcome:
     return outcome
 
 
-def counts(outcome: Outcome) -> dict[str, float]:
-    """What a run gives to figures, by name (`figures.OF_A_PROGRAM`)."""
-    return {**outcome.ended.activity, "lines": outcome.stdout.count("\n")}
-
-
 def observe_lab(day: Day, program: Path) -> Mapping[str, float]:
     """A program for the lab, which passes: its counts in the lab's first run, with the sizes of that run."""
-    from gridstride.course.labs.program_lab import ProgramLab
+    from gridstride.course.labs.program_trials import Trials
 
-    with ProgramLab(day, draw=random.Random(0)) as lab:
-        lab.build(program)
-        return lab.counted()
+    with Trials(day.lab, random.Random(0)) as trials:
+        trials.build(program)
+        return trials.counted()
 
 
 def timeline(outcome: Outcome) -> str:
@@ -61,7 +56,7 @@ def shown(outcome: Outcome, lines: int) -> str:
     """What a terminal shows of a run: its first lines, stderr below, and the exit status where it is not 0."""
     printed = outcome.stdout.splitlines()
     more = len(printed) - lines
-    kept = [*printed[:lines], *([f"… and {more} more {'line' if more == 1 else 'lines'}"] if more > 0 else [])]
-    kept += outcome.stderr.splitlines()
-    kept += [f"(exit status {outcome.ended.status})"] if outcome.ended.status else []
-    return "".join(f"{line}\n" for line in kept)
+    lines_shown = [*printed[:lines], *([f"… and {more} more {'line' if more == 1 else 'lines'}"] if more > 0 else [])]
+    lines_shown += outcome.stderr.splitlines()
+    lines_shown += [f"(exit status {outcome.ended.status})"] if outcome.ended.status else []
+    return "".join(f"{line}\n" for line in lines_shown)

@@ -95,26 +95,26 @@ def _figure(name: str, table: TomlTable, runs: Runs, above: dict[str, Figure], o
         )
     if figure.record:
         return figure
-    known: frozenset[str]
+    value_names: frozenset[str]
     if figure.of:
-        if late := [origin for origin in figure.of if origin not in above]:
-            table.fail(f"there is no figure {late[0]!r} above it: there are {', '.join(above) or 'none'}", "of")
-        known = frozenset(figure.of)
+        if undefined := [origin for origin in figure.of if origin not in above]:
+            table.fail(f"there is no figure {undefined[0]!r} above it: there are {', '.join(above) or 'none'}", "of")
+        value_names = frozenset(figure.of)
     elif figure.chip:
         _check_chip(table, figure.chip)
-        known = frozenset(of_chip(figure.chip))
+        value_names = frozenset(of_chip(figure.chip))
     elif figure.run == LAB:
-        known = of_lab
+        value_names = of_lab
     elif figure.run in runs:
         run = runs[figure.run]
         of_kernel = (
             counter_names() | frozenset(run.sizes) | element_names(run) if isinstance(run, WorkedLaunch) else None
         )
-        known = frozenset(OF_A_PROGRAM) if of_kernel is None else of_kernel
+        value_names = frozenset(OF_A_PROGRAM) if of_kernel is None else of_kernel
     else:
         table.fail(f"there is no run {figure.run!r}: there are {', '.join((*runs, LAB))}", "run")
     try:
-        unknown = sorted(names(figure.value) - known)
+        unknown = sorted(names(figure.value) - value_names)
     except ValueError as error:
         table.fail(str(error), "value")
     if unknown:

@@ -95,8 +95,8 @@ def _writing_lab(table: TomlTable, lab: LabSpec) -> LabSpec:
         table.fail(f"the rows of a table are `chips` or [[kernel]]s: there are {choice}", "chips" if chips else "kind")
     if unknown := [chip for chip in chips if chip not in chip_names()]:
         table.fail(f"there is no chip {unknown[0]!r}: there are {', '.join(chip_names())}", "chips")
-    known = frozenset(of_chip(chips[0])) if chips else value_names()
-    columns = tuple(_column(entry, known, bool(kernels)) for entry in table.list("column"))
+    allowed_names = frozenset(of_chip(chips[0])) if chips else value_names()
+    columns = tuple(_column(entry, allowed_names, bool(kernels)) for entry in table.list("column"))
     return replace(lab, chips=chips, kernels=kernels, columns=columns)
 
 
@@ -114,7 +114,7 @@ def _kernel_row(entry: TomlTable) -> KernelRow:
     return row
 
 
-def _column(entry: TomlTable, known: frozenset[str], of_kernels: bool) -> TableColumn:
+def _column(entry: TomlTable, allowed_names: frozenset[str], of_kernels: bool) -> TableColumn:
     from gridstride.course.labs.kernel_rows import LIMITER
 
     name, value, ask = entry.take("name", str), entry.take("value", str), entry.take("ask", str)
@@ -125,7 +125,7 @@ def _column(entry: TomlTable, known: frozenset[str], of_kernels: bool) -> TableC
     column = TableColumn(name, value, entry.take("unit", str), entry.take("tolerance", float), ask, slips(entry))
     entry.done()
     try:
-        strange = sorted(names(column.value) - known)
+        strange = sorted(names(column.value) - allowed_names)
     except ValueError as error:
         entry.fail(str(error), "value")
     if strange:
@@ -192,8 +192,8 @@ def _check_expectation(path: Path, lab: LabSpec, misread: Callable[[Expectation 
         raise LessonError(path, error.line, error.message) from error
     if expect is not None and expect.kind in KINDS:
         bounded = [bound.figure for bound in lab.bounds]
-        known = f"the lab has bounds on {', '.join(bounded) or 'nothing'}"
-        message = "" if expect.pattern in bounded else f"expect: {expect.kind} {expect.pattern or ''}: {known}"
+        hint = f"the lab has bounds on {', '.join(bounded) or 'nothing'}"
+        message = "" if expect.pattern in bounded else f"expect: {expect.kind} {expect.pattern or ''}: {hint}"
     else:
         message = misread(expect)
     if message:

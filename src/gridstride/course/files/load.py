@@ -66,8 +66,8 @@ def _check_front(front: TomlTable, day: Day, glossary: Mapping[str, Term]) -> No
         front.fail(f"day is {day.number}, but the folder is {day.folder.name}", "day")
     if not 5 <= day.minutes <= 300:
         front.fail(f"minutes is {day.minutes}: from 5 to 300 is what an evening has", "minutes")
-    if late := [need for need in day.needs if need >= day.number]:
-        front.fail(f"needs names day {late[0]}, which is not before day {day.number}", "needs")
+    if later_days := [need for need in day.needs if need >= day.number]:
+        front.fail(f"needs names day {later_days[0]}, which is not before day {day.number}", "needs")
     for concept in day.concepts:
         if Term(concept, "", 0).anchor not in glossary:
             front.fail(_no_term(concept, glossary), "concepts")
@@ -136,8 +136,8 @@ def _no_term(term: str, glossary: Mapping[str, Term]) -> str:
     return f"{_unknown('glossary term', term, glossary)}; write it into {GLOSSARY}"
 
 
-def _unknown(what: str, name: str, known: Iterable[str] | Mapping[str, Figure] | Mapping[str, Picture]) -> str:
-    names = list(known)
+def _unknown(what: str, name: str, existing: Iterable[str] | Mapping[str, Figure] | Mapping[str, Picture]) -> str:
+    names = list(existing)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
     return f"there is no {what} {name!r}: {hint}"

@@ -53,18 +53,18 @@ class FigureMark:
 def blocks(text: str) -> Iterator[FencedBlock]:
     """The fenced code blocks."""
     opened: tuple[int, str] | None = None
-    kept: list[str] = []
+    content: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
         fence = _FENCE.match(line)
         if fence and opened is None:
-            opened, kept = (number, fence[1].strip()), []
+            opened, content = (number, fence[1].strip()), []
         elif fence and opened is not None:
-            language, *rest = opened[1].split() or [""]
-            words = tuple((name, value) for name, _, value in (word.partition("=") for word in rest))
-            yield FencedBlock(opened[0], language, words, "".join(f"{line}\n" for line in kept))
+            language, *attributes = opened[1].split() or [""]
+            words = tuple((name, value) for name, _, value in (word.partition("=") for word in attributes))
+            yield FencedBlock(opened[0], language, words, "".join(f"{line}\n" for line in content))
             opened = None
         elif opened is not None:
-            kept.append(line)
+            content.append(line)
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:

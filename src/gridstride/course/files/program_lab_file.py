@@ -136,15 +136,15 @@ def _line(table: TomlTable, sizes: set[str]) -> PrintedLine:
     table.done()
     if by not in ("kernel", "anyone"):
         table.fail(f"by is {by!r}: kernel or anyone belongs there", "by")
-    known = set(sizes)
+    defined = set(sizes)
     for key, value in (("each", line.each), ("let", line.let)):
         for name, expression in value.items():
             try:
-                _check_names(table, key, names(str(expression)), known)
+                _check_names(table, key, names(str(expression)), defined)
             except ValueError as error:
                 table.fail(str(error), key)
-            known.add(name)
-    _check_names(table, "text", _fields(table, "text", line.text), known)
+            defined.add(name)
+    _check_names(table, "text", _fields(table, "text", line.text), defined)
     return line
 
 
@@ -155,7 +155,7 @@ def _fields(table: TomlTable, key: str, text: str) -> list[str]:
         table.fail(f"{text!r}: {error}; a brace of its own is written twice", key)
 
 
-def _check_names(table: TomlTable, key: str, names: Iterable[str], known: Collection[str]) -> None:
+def _check_names(table: TomlTable, key: str, names: Iterable[str], defined: Collection[str]) -> None:
     for name in names:
-        if name not in known:
-            table.fail(f"there is no {name!r} here: there are {', '.join(sorted(known)) or 'none'}", key)
+        if name not in defined:
+            table.fail(f"there is no {name!r} here: there are {', '.join(sorted(defined)) or 'none'}", key)

@@ -27,7 +27,7 @@ class TomlTable:
     ) -> None:  # fmt: skip
         self.file = file
         self._values, self._lines, self._path, self._offset = values, lines, path, offset
-        self._taken: set[str] = set()
+        self._read_keys: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class TomlTable:
 
     def take(self, key: str, kind: type[T], default: Any = _REQUIRED) -> T:
         """The value of a key, of that type; its default where it is left out."""
-        self._taken.add(key)
+        self._read_keys.add(key)
         if key not in self._values:
             if default is _REQUIRED:
                 self.fail(f"{self._title()}lacks `{key}`")
@@ -80,7 +80,7 @@ class TomlTable:
 
     def list(self, key: str, *, needed: bool = True) -> list[TomlTable]:
         """The entries of an array of tables."""
-        self._taken.add(key)
+        self._read_keys.add(key)
         values = self._values.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             self.fail(f"`{key}` is no list of tables: write each as [[{key}]]", key)
@@ -90,7 +90,7 @@ class TomlTable:
 
     def tables(self, key: str) -> dict[str, TomlTable]:
         """The tables [key.name], by name; none where there are none."""
-        self._taken.add(key)
+        self._read_keys.add(key)
         values = self._values.get(key, {})
         if not isinstance(values, dict) or not all(isinstance(value, dict) for value in values.values()):
             self.fail(f"`{key}` holds something else than tables: write each as [{key}.name]", key)
@@ -98,7 +98,7 @@ class TomlTable:
 
     def mapping(self, key: str) -> dict[str, Any]:
         """A table whose keys are anybody's, such as sizes; empty where it is left out."""
-        self._taken.add(key)
+        self._read_keys.add(key)
         value = self._values.get(key, {})
         if not isinstance(value, dict):
             self.fail(f"`{key}` is {value!r}: a table {{ name = value }} belongs there", key)
@@ -107,10 +107,10 @@ class TomlTable:
     def done(self) -> None:
         """LessonError for a key that nobody has taken."""
         for key in self._values:
-            if key not in self._taken:
-                near = difflib.get_close_matches(key, self._taken, n=1)
-                known = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(self._taken))}"
-                self.fail(f"`{key}` is no key here: {known}", key)
+            if key not in self._read_keys:
+                near = difflib.get_close_matches(key, self._read_keys, n=1)
+                hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(self._read_keys))}"
+                self.fail(f"`{key}` is no key here: {hint}", key)
 
     def _below(self, value: Mapping[str, Any], *path: str | int) -> TomlTable:
         return TomlTable(self.file, value, self._lines, (*self._path, *path), self._offset)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.closed_at_end import ClosedAtEnd
-from gridstride.course.figures.figures import WorkedKernels
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.labs.bounds import exceeded
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, without_more_time
 from gridstride.course.lesson import Day

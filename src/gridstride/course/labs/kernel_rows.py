@@ -39,9 +39,9 @@ def explained(row: KernelRow) -> tuple[str, dict[str, float]]:
     folder = find(row.problem)
     problem = folder.problem
     kernel = next(rung for rung in folder.rungs() if rung.name == row.rung)
-    (one,) = prepare(problem, [Case(problem.observed, "normal", 0)])
+    (prepared_case,) = prepare(problem, [Case(problem.observed, "normal", 0)])
     subject = build(problem, kernel, VirtualGPU(row.chip))
-    run = subject.observed(problem.signature, one.case, one.inputs).run
+    run = subject.observed(problem.signature, prepared_case.case, prepared_case.inputs).run
     assert run is not None, row  # a rung that does not pass fails the tests of its ladder
     at = timed(problem, subject, run)
     predicted = at.predict()

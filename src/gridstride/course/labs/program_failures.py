@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gridstride.course.labs.lab_verdict import LabFinding
-from gridstride.course.labs.program_findings import last_lines
+from gridstride.course.labs.program_findings import last_lines, printed_lines
 from gridstride.course.lesson import LabRun
 from gridstride.programs.calls.activity import CALLS, Call, counted_as, functions_called
 
@@ -86,7 +86,7 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     """What a program says and does whose call failed."""
     ((call, number),) = run.fails.items()
     words, question = _words(call), _ASKED.get(call, _ASKED_OF_A_FUNCTION)
-    output = outcome.stdout + outcome.stderr
+    output = "\n".join((outcome.stdout, *printed_lines(outcome)))
     if outcome.ended.status == run.status:
         happened = f"and the program ended with exit status {run.status}, as if nothing had happened"
     elif not any(word in output for word in words):
@@ -95,7 +95,7 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
     else:
         return
     message = (
-        f"{_what_failed(call, number)}, {happened}. {question} gridstride run --fail {call}={number} does the same"
+        f"{_failed_call(call, number)}, {happened}. {question} gridstride run --fail {call}={number} does the same"
     )
     yield LabFinding("error_ignored", message, shown=last_lines(outcome))
 
@@ -103,10 +103,10 @@ def ignored(run: LabRun, outcome: Outcome) -> Iterator[LabFinding]:
 def after_a_failure(run: LabRun) -> str:
     """Of a program that did not end by itself in such a run: what had happened to it."""
     ((call, number),) = run.fails.items()
-    return f"in this run {_what_failed(call, number)}: gridstride run --fail {call}={number} does the same"
+    return f"in this run {_failed_call(call, number)}: gridstride run --fail {call}={number} does the same"
 
 
-def _what_failed(call: Call, number: int) -> str:
+def _failed_call(call: Call, number: int) -> str:
     nth, message = _ordinal(number), f"was made to fail ({_words(call)[0]})"
     if call == "kernel":
         return f"the {nth} kernel faulted"

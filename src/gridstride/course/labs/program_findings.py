@@ -30,6 +30,8 @@ KINDS: dict[str, str] = {
 }
 """What is found in programs, besides what the judge finds in kernels and what a bound does."""
 
+_REPORTED = "gridstride: "
+"""How lines begin that are reported of a program."""
 _REFUSED = " is not supported: "
 """As runtime/errors.c says it."""
 _NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
@@ -45,7 +47,7 @@ _SIGNALS: Mapping[int, str] = {
 }  # fmt: skip
 
 
-def found_on_device(finding: Mapping[str, Any], source: str) -> LabFinding:
+def device_finding(finding: Mapping[str, Any], source: str) -> LabFinding:
     """A kernel's finding; of one in another file than `source`, such as a library's, its kernel and no line."""
     if finding["file"] is None or Path(finding["file"]).name == source:
         return LabFinding(finding["kind"], without_more_time(finding["message"]), finding["line"])
@@ -85,8 +87,10 @@ def ended_otherwise_modelled(outcome: Outcome, status: int) -> Iterator[LabFindi
 
 def not_destroyed(counts: Mapping[str, float]) -> Iterator[LabFinding]:
     """Of objects that a program made and left."""
-    if left := left_in_words(counts):
-        message = f"all is right, and when the program ended it had left {left}: what is made is destroyed by its call"
+    if leaked := left_in_words(counts):
+        message = (
+            f"all is right, and when the program ended it had left {leaked}: what is made is destroyed by its call"
+        )
         yield LabFinding("leak", message, shown=(f"leak: {message}",))
 
 
@@ -110,7 +114,7 @@ def not_waited(launches: int) -> str:
 def too_early(finding: LabFinding) -> LabFinding:
     """Of what is wrong only where the device does its work no sooner than the host waits for it."""
     name = finding.message.partition(":")[0]
-    before = f"{name}: right" if finding.kind == "wrong_result" else f"{finding.message}; all was well"
+    result = f"{name}: right" if finding.kind == "wrong_result" else f"{finding.message}; all was well"
     if finding.kind == "wrong_lines":
         question = "and what nobody waited for it never did. Which call waits for the stream that the kernel is in?"
     else:
@@ -120,7 +124,7 @@ def too_early(finding: LabFinding) -> LabFinding:
         )
     return LabFinding(
         "not_waited",
-        f"{before} in the runs before this one, in which the device was late: it did its work when the host waited for "
+        f"{result} in the runs before this one, in which the device was late: it did its work when the host waited for "
         f"it, {question} gridstride run --late does the same",
         where=finding.where,
         shown=finding.shown,
@@ -201,17 +205,17 @@ def _out_of_order(came: list[str], expected: list[str]) -> str:
 def lines_of(rule: PrintedLine, sizes: Mapping[str, int]) -> Iterator[str]:
     """The lines that a rule stands for."""
 
-    def values(names: list[str], known: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    def values(names: list[str], bound: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         if not names:
-            yield known
+            yield bound
             return
-        for index in range(int(evaluate(rule.each[names[0]], known))):
-            yield from values(names[1:], {**known, names[0]: index})
+        for index in range(int(evaluate(rule.each[names[0]], bound))):
+            yield from values(names[1:], {**bound, names[0]: index})
 
-    for known in values(list(rule.each), sizes):
+    for sizes_of_line in values(list(rule.each), sizes):
         for name, expression in rule.let.items():
-            known = {**known, name: int(evaluate(expression, known))}
-        yield rule.text.format(**known)
+            sizes_of_line = {**sizes_of_line, name: int(evaluate(expression, sizes_of_line))}
+        yield rule.text.format(**sizes_of_line)
 
 
 def _quoted(lines: list[str]) -> str:
@@ -221,11 +225,16 @@ def _quoted(lines: list[str]) -> str:
     return ", ".join(shown) + " and more" * (len(lines) > _SHOWN)
 
 
+def printed_lines(outcome: Outcome) -> tuple[str, ...]:
+    """What the program itself printed on stderr: what is reported of it stands there too."""
+    return tuple(line for line in outcome.stderr.splitlines() if not line.startswith(_REPORTED))
+
+
 def last_lines(outcome: Outcome) -> tuple[str, ...]:
     """The last lines that the program itself printed, for a terminal, and which calls were refused."""
     from gridstride.plain import plain
 
-    own = [line for line in outcome.stderr.splitlines() if not line.startswith("gridstride: ") or _REFUSED in line]
+    own = [line for line in outcome.stderr.splitlines() if not line.startswith(_REPORTED) or _REFUSED in line]
     lines = [*outcome.stdout.splitlines()[-_SHOWN:], *own[-_SHOWN:]]
     return tuple(f"  | {plain(line)[:120]}" for line in lines if line.strip())
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.course.figures.arithmetic import names
-from gridstride.course.figures.figures import LAB, WorkedKernels
-from gridstride.course.figures.program_runs import counts
+from gridstride.course.figures.figures import LAB, of_program
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.labs.bounds import UNORDERED, out_of_bounds
 from gridstride.course.labs.lab_verdict import LabFinding, LabVerdict, with_line, with_words
 from gridstride.course.labs.program_failures import after_a_failure, failing, ignored, with_its_last_call
 from gridstride.course.labs.program_findings import (
+    device_finding,
     ended_otherwise,
     ended_otherwise_modelled,
-    found_on_device,
     last_lines,
     left_behind,
     not_built,
@@ -55,7 +55,7 @@ class ProgramLab(ClosedAtEnd):
 
     def close(self) -> None:
         """Remove what was built."""
-        self._trials.room.close()
+        self._trials.close()
 
     def warm_up(self) -> None:
         """Have the virtual GPU loaded; MissingToolchain where the compilers are not installed."""
@@ -63,11 +63,6 @@ class ProgramLab(ClosedAtEnd):
 
         toolchain()
         self._trials.room.warm_up()
-
-    def build(self, file: Path) -> None:
-        """Compile the program; BuildFailed."""
-        self._source = file.name
-        self._trials.room.build(file)
 
     def judge(self, file: Path) -> LabVerdict:
         """The verdict on the file as it is now; OSError where it cannot be read."""
@@ -79,7 +74,8 @@ class ProgramLab(ClosedAtEnd):
         measured: dict[str, float] = {}
         done = 0
         try:
-            self.build(file)
+            self._source = file.name
+            self._trials.build(file)
         except BuildFailed as failed:
             findings = (not_built(failed.output, str(failed), text),)
         else:
@@ -99,8 +95,8 @@ class ProgramLab(ClosedAtEnd):
         """What the first run counts, and how that is out of bounds or unlike what was printed."""
         if not self._is_modelled():
             return self._first, tuple(out_of_bounds(self.day, self._first))
-        trial, outcome = self._modelled()
-        counted = {**counts(outcome), **trial.sizes}
+        trial, outcome = self._trials.modelled()
+        counted = {**of_program(outcome), **trial.sizes}
         findings = tuple(ended_otherwise_modelled(outcome, trial.run.status)) or tuple(out_of_bounds(self.day, counted))
         return counted, findings or tuple(wrong_numbers(self.day.lab, counted, outcome))
 
@@ -110,21 +106,6 @@ class ProgramLab(ClosedAtEnd):
             if findings := tuple(self._findings(run, text)):
                 return done, findings
         return len(runs), ()
-
-    def counted(self) -> dict[str, float]:
-        """What the program that was built does in the first run, with that run's sizes, by name."""
-        trial, outcome = self._modelled()
-        return {**counts(outcome), **trial.sizes}
-
-    def pictured(self) -> tuple[Outcome, str]:
-        """The first run of the program that was built, with its launches line by line; and how it was called."""
-        first = self._trials.drawn(self.day.lab.runs[0])
-        return self._trials.outcome(first, predict=True, pictures=True), self._trials.called(first)
-
-    def _modelled(self) -> tuple[ProgramTrial, Outcome]:
-        """The first run once more, with counts of kernels and modelled times."""
-        first = self._trials.drawn(self.day.lab.runs[0])
-        return first, self._trials.outcome(first, predict=True)
 
     def _is_modelled(self) -> bool:
         """Whether a figure or a printed number that is looked at is a kernel's count or a modelled time, which takes a
@@ -149,8 +130,8 @@ class ProgramLab(ClosedAtEnd):
         if run.checks:
             activity = self._trials.outcome(trial, tells_calls=True).ended.activity
             for failed_run in failing(run, activity, self._trials.draw):
-                other = replace(trial, run=failed_run)
-                if findings := tuple(self._first_finding(other, self._trials.outcome(other), text)):
+                failed_trial = replace(trial, run=failed_run)
+                if findings := tuple(self._first_finding(failed_trial, self._trials.outcome(failed_trial), text)):
                     yield from findings
                     return
             return
@@ -164,7 +145,7 @@ class ProgramLab(ClosedAtEnd):
             yield from otherwise
             return
         if run is self.day.lab.runs[0]:
-            self._first = {**counts(outcome), **trial.sizes}
+            self._first = {**of_program(outcome), **trial.sizes}
         findings = tuple(self._first_finding(trial, outcome, text))
         yield from map(self._only_in_its_order(trial, text), findings)
         if not findings:
@@ -190,9 +171,9 @@ class ProgramLab(ClosedAtEnd):
         findings: list[LabFinding] = []
         if not (run.fails or run.idle or run.late):
             held = {bound.figure for bound in self.day.lab.bounds if bound.every_run}
-            findings += out_of_bounds(self.day, {**counts(outcome), **trial.sizes}, held)
+            findings += out_of_bounds(self.day, {**of_program(outcome), **trial.sizes}, held)
         if run.ordered:
-            modelled = counts(self._trials.outcome(trial, predict=True))
+            modelled = of_program(self._trials.outcome(trial, predict=True))
             findings += out_of_bounds(self.day, {**modelled, **trial.sizes}, {UNORDERED})
         for finding in findings:
             message = f"{finding.message} (run as {self._trials.called(trial)})"
@@ -221,15 +202,15 @@ class ProgramLab(ClosedAtEnd):
             return
         results = self._trials.results(trial)
         if trial.run.late:
-            late = [*_unlike_expected(trial.run, outcome), *(results.wrong(outcome) if results else ())]
-            late += wrong_lines(self.day.lab, trial.sizes, outcome) if self.day.lab.lines else ()
-            if late:  # is it the data, which are new?
+            findings = [*_unlike_expected(trial.run, outcome), *(results.wrong(outcome) if results else ())]
+            findings += wrong_lines(self.day.lab, trial.sizes, outcome) if self.day.lab.lines else ()
+            if findings:  # is it the data, which are new?
                 prompt = replace(trial, run=replace(trial.run, late=False))
                 yield from self._all_findings(prompt, self._trials.outcome(prompt))
-            yield from map(too_early, late)
+            yield from map(too_early, findings)
             return
         device = [finding for finding in outcome.ended.findings if finding["kind"] != "leak"]
-        yield from (found_on_device(finding, self._source) for finding in device)
+        yield from (device_finding(finding, self._source) for finding in device)
         yield from _unlike_expected(trial.run, outcome)
         if outcome.lost and not self.day.lab.lines:
             yield LabFinding("too_much", printed_too_much(outcome.lost), shown=last_lines(outcome))

@@ -11,7 +11,7 @@ from typing import Any
 
 from gridstride.compiler.signature import signatures
 from gridstride.course.figures.pictures import text
-from gridstride.course.labs.program_lab import ProgramLab
+from gridstride.course.labs.program_trials import Trials
 from gridstride.course.lesson import Day
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.explain.launch import LaunchProfile, launch_profile
@@ -63,9 +63,9 @@ def lines(day: Day, file: Path) -> Iterator[str]:
 def _observed(day: Day, file: Path) -> tuple[list[LaunchProfile], str]:
     """The launches of a program in the lab's first run, and how it was called."""
     source = file.read_text(encoding="utf-8-sig", errors="replace")
-    with ProgramLab(day, draw=random.Random(0)) as lab:
-        lab.build(file)
-        outcome, called = lab.pictured()
+    with Trials(day.lab, random.Random(0)) as trials:
+        trials.build(file)
+        outcome, called = trials.pictured()
     return launches_of(outcome, day.lab.chip, source, file.name), called
 
 
@@ -86,7 +86,7 @@ def launches_of(outcome: Outcome, chip_name: str, source: str, filename: str) ->
 @checked_words.strict
 def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str) -> LaunchProfile:
     grid, block, shared = words["shape"]
-    shape = LaunchShape(_dim3(grid), _dim3(block), checked_words.whole(shared, 0, _MOST_SHARED))
+    shape = LaunchShape(_dim3(grid), _dim3(block), checked_words.integer(shared, 0, _MOST_SHARED))
     run = run_records.run_of(words["run"], chip_name=chip_name, shape=shape, source=source, findings=())
     called = signatures(source).get(run.kernel.partition("<")[0])
     names = [parameter.name for parameter in called.parameters] if called else []
@@ -95,16 +95,16 @@ def _launch(words: Mapping[str, Any], chip_name: str, source: str, filename: str
     if not math.isfinite(us) or us < 0:
         raise checked_words.MalformedError("a time that is none")
     profile = launch_profile(run, source, filename, accesses, records.steps_of(words["way"]))
-    return LaunchProfile(run.kernel, checked_words.whole(words["launches"], 1, _MOST_COUNTED), us, profile)
+    return LaunchProfile(run.kernel, checked_words.integer(words["launches"], 1, _MOST_COUNTED), us, profile)
 
 
 def _dim3(words: Sequence[Any]) -> tuple[int, int, int]:
-    x, y, z = (checked_words.whole(word, 1, _MOST_COUNTED) for word in words)
+    x, y, z = (checked_words.integer(word, 1, _MOST_COUNTED) for word in words)
     return x, y, z
 
 
 def _named(access: WarpAccess, names: Sequence[str]) -> WarpAccess:
     """The access with its array called as the source calls it, where it says so."""
     number = access.array.removeprefix(_ARGUMENT)
-    known = number.isdecimal() and int(number) < len(names) and names[int(number)]
-    return replace(access, array=known) if known else access
+    array_name = number.isdecimal() and int(number) < len(names) and names[int(number)]
+    return replace(access, array=array_name) if array_name else access

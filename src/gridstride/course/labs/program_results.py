@@ -70,18 +70,18 @@ class Results:
                 )
                 return
 
-    def changed_by_the_host(self, again: Callable[[], Results]) -> Iterator[LabFinding]:
+    def changed_by_the_host(self, run_again: Callable[[], Results]) -> Iterator[LabFinding]:
         """What the copies show: data that is no input on its way to the device, and results that no copy brought.
-        `again` runs the program with other data of the same sizes.
+        `run_again` runs the program with other data of the same sizes.
         """
         raw = _read(self.folder / COPY_LOG)
         if raw is not None:
             copied = read_copy_log(raw)
-            yield from self._given_as_results(copied)
+            yield from self._inputs_as_results(copied)
             yield from self._afterwards(copied)
-            yield from self._before(copied, again)
+            yield from self._before(copied, run_again)
 
-    def _given_as_results(self, copied: Copied) -> Iterator[LabFinding]:
+    def _inputs_as_results(self, copied: Copied) -> Iterator[LabFinding]:
         import numpy as np
 
         for p in self.problem.outputs:
@@ -96,7 +96,7 @@ class Results:
                 )
                 return
 
-    def _before(self, copied: Copied, again: Callable[[], Results]) -> Iterator[LabFinding]:
+    def _before(self, copied: Copied, run_again: Callable[[], Results]) -> Iterator[LabFinding]:
         """The host may arrange its data as it likes, send it on, and add tables, which are the same for other data. It
         may not compute with it.
         """
@@ -106,9 +106,9 @@ class Results:
         most = max((x.size for x in inputs), default=0) // 2
         array = self._of_no_input(copied)
         if inputs and len(array) > most:
-            other = again()
-            raw = _read(other.folder / COPY_LOG)
-            changed = other._of_no_input(read_copy_log(raw)) if raw is not None else array[:0]
+            repeated = run_again()
+            raw = _read(repeated.folder / COPY_LOG)
+            changed = repeated._of_no_input(read_copy_log(raw)) if raw is not None else array[:0]
             if (number := int(np.count_nonzero(~_among(changed, array)))) > most:
                 yield LabFinding(
                     "not_by_kernel",
@@ -124,8 +124,8 @@ class Results:
         size = max(inputs, key=lambda x: x.size).dtype.itemsize if inputs else 4
         pieces = [copy if len(copy) >= _FEW * size else b"" for copy in copied.to_device]
         array, piece = _elements(pieces, f"u{size}")
-        known, _ = _elements([np.ascontiguousarray(x).tobytes() for x in inputs], f"u{size}")
-        strange = ~_among(array, known) & (array != 0)
+        input_elements, _ = _elements([np.ascontiguousarray(x).tobytes() for x in inputs], f"u{size}")
+        strange = ~_among(array, input_elements) & (array != 0)
         came = np.asarray(copied.came_before, np.int64)[piece[strange]]
         array = array[strange]
         back, copy = _elements(copied.to_host, f"u{size}")
@@ -191,16 +191,16 @@ def _elements(pieces: Sequence[bytes], kind: str) -> tuple[Array, Array]:
     )
 
 
-def _among(bits: Array, known: Array) -> Array:
+def _among(bits: Array, values: Array) -> Array:
     """Which of them are among those that are known. `np.isin` makes a table of both first, which takes ten times as
     long where nearly all of them are different.
     """
     import numpy as np
 
-    if not known.size:
+    if not values.size:
         return np.zeros(bits.shape, bool)
-    known = np.sort(known, axis=None)
-    return np.asarray(known[np.searchsorted(known, bits).clip(max=known.size - 1)] == bits)
+    values = np.sort(values, axis=None)
+    return np.asarray(values[np.searchsorted(values, bits).clip(max=values.size - 1)] == bits)
 
 
 def _read(file: Path) -> bytes | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridstride.closed_at_end import ClosedAtEnd
+from gridstride.course.figures.figures import of_program
 from gridstride.course.files.program_lab_file import problem_of
 from gridstride.course.labs.program_results import COPY_LOG, Results
 from gridstride.course.lesson import LabRun, LabSpec
@@ -33,7 +35,7 @@ class ProgramTrial:
     seed: int | None = None
 
 
-class Trials:
+class Trials(ClosedAtEnd):
     """The runs of the program in one room. `draw` gives their sizes, data and orders."""
 
     def __init__(self, lab: LabSpec, draw: random.Random) -> None:
@@ -42,6 +44,14 @@ class Trials:
         self.lab, self.draw = lab, draw
         self.room = ProgramRoom(chip=lab.chip)
         self._problem = problem_of(lab)
+
+    def close(self) -> None:
+        """Remove what was built."""
+        self.room.close()
+
+    def build(self, file: Path) -> None:
+        """Compile the program; BuildFailed."""
+        self.room.build(file)
 
     def drawn(self, run: LabRun) -> ProgramTrial:
         """With sizes and data of its own. Plain runs but the first one come in an order of their own, too."""
@@ -75,6 +85,21 @@ class Trials:
                             copy_log=str(self.room.data / COPY_LOG) if logs else None)  # fmt: skip
         return self.room.run([Path(self.lab.file).stem, *self._arguments(trial)], settings)
 
+    def modelled(self) -> tuple[ProgramTrial, Outcome]:
+        """The first run with counts of kernels and modelled times."""
+        first = self.drawn(self.lab.runs[0])
+        return first, self.outcome(first, predict=True)
+
+    def counted(self) -> dict[str, float]:
+        """What the program does in the first run, with that run's sizes, by name."""
+        trial, outcome = self.modelled()
+        return {**of_program(outcome), **trial.sizes}
+
+    def pictured(self) -> tuple[Outcome, str]:
+        """The first run with its launches line by line; and how the program was called."""
+        first = self.drawn(self.lab.runs[0])
+        return self.outcome(first, predict=True, pictures=True), self.called(first)
+
     def _only_kernels(self) -> bool:
         """Whether kernels are to compute all of the results: it is so where a run has kernels that do nothing."""
         return any(run.idle for run in self.lab.runs)
@@ -88,9 +113,9 @@ class Trials:
 
     def with_other_data(self, trial: ProgramTrial) -> Results:
         """The files of a run of the same sizes."""
-        other = self._prepared(trial.run, trial.sizes)
-        self.outcome(other)
-        results = self.results(other)
+        changed_trial = self._prepared(trial.run, trial.sizes)
+        self.outcome(changed_trial)
+        results = self.results(changed_trial)
         assert results is not None
         return results
 

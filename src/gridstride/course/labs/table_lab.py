@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.course.figures.arithmetic import evaluate
-from gridstride.course.figures.figures import WorkedKernels, of_chip, plain_number
+from gridstride.course.figures.figures import of_chip, plain_number
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.files.strict_toml import PLACE
 from gridstride.course.files.toml_lines import lines_of
 from gridstride.course.labs.kernel_rows import explained
@@ -75,11 +76,11 @@ def _unreadable(text: str, error: str) -> LabFinding:
     return LabFinding("unreadable", message, line, shown=with_line(f"unreadable, line {line}: {message}", text, line))
 
 
-def _unknown(what: str, cell: Any, known: Any, lines: Any, path: tuple[str, ...]) -> Iterator[LabFinding]:
+def _unknown(what: str, cell: Any, expected: Any, lines: Any, path: tuple[str, ...]) -> Iterator[LabFinding]:
     for name in cell:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        if name not in expected:
+            near = difflib.get_close_matches(name, expected, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(expected)}"
             yield LabFinding(f"unknown_{what}", f"{name} is no {what} of the table: {hint}", lines.get((*path, name)))
 
 
@@ -129,8 +130,8 @@ def _word(lab: LabSpec, row: str, column: TableColumn, cell: Any, line: int | No
     where = f"{row}.{column.name}"
     word = next((word for word in column.words if word.lower() == str(cell).strip().lower()), None)
     if word is None:
-        known = ", ".join(f'"{word}"' for word in column.words)
-        return LabFinding("unknown_word", f"{where} is {_short(cell)}: one of {known} belongs there", line, where)
+        words = ", ".join(f'"{word}"' for word in column.words)
+        return LabFinding("unknown_word", f"{where} is {_short(cell)}: one of {words} belongs there", line, where)
     if word == _data(lab, row)[0]:
         return None
     return LabFinding("wrong_value", f'{where} = "{word}": {column.words[word]}', line, where)

@@ -47,7 +47,7 @@ class Database(ClosedAtEnd):
         self.path, self._now, self._wait = path, now, wait
         make_folder(path.parent)
         try:
-            self._database = self._opened_or_begun_anew(say)
+            self._database = self._opened_or_recreated(say)
         except OSError as error:
             raise ProgressError(f"{path} cannot be used: {error.strerror}; {_ELSEWHERE}") from error
         except sqlite3.Error as error:
@@ -81,13 +81,13 @@ class Database(ClosedAtEnd):
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
-    def _opened_or_begun_anew(self, say: Callable[[str], None]) -> sqlite3.Connection:
+    def _opened_or_recreated(self, say: Callable[[str], None]) -> sqlite3.Connection:
         try:
             return self._opened()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            with _alone(self.path):  # or a second process would put the new file of the first one aside
+            with _exclusive(self.path):  # or a second process would put the new file of the first one aside
                 try:
                     return self._opened()
                 except sqlite3.OperationalError:
@@ -114,7 +114,7 @@ class Database(ClosedAtEnd):
         _make_private(self.path)
         database = sqlite3.connect(self.path, timeout=self._wait, isolation_level=None)
         try:
-            self._known_version(database)
+            self._schema_version(database)
             _check(database)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
@@ -126,17 +126,17 @@ class Database(ClosedAtEnd):
 
     def _migrate(self, database: sqlite3.Connection) -> None:
         """Take the tables to the newest version, all steps or none, and mark the file as ours."""
-        if self._known_version(database) == len(MIGRATIONS) and is_marked(database):
+        if self._schema_version(database) == len(MIGRATIONS) and is_marked(database):
             return
         database.execute("BEGIN IMMEDIATE")
         with _committed(database):
-            for step in MIGRATIONS[self._known_version(database) :]:  # another process may have done it meanwhile
+            for step in MIGRATIONS[self._schema_version(database) :]:  # another process may have done it meanwhile
                 for statement in filter(str.strip, step.split(";")):
                     database.execute(statement)
             database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _known_version(self, database: sqlite3.Connection) -> int:
+    def _schema_version(self, database: sqlite3.Connection) -> int:
         """Which version its tables have; NotUsable, and ProgressError for a later one than is known here."""
         if (version := version_of(database, MIGRATIONS)) > len(MIGRATIONS):
             raise ProgressError(
@@ -173,7 +173,7 @@ def _is_full(error: sqlite3.Error, folder: Path) -> bool:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _exclusive(path: Path) -> Iterator[None]:
     """Inside, no other process is here for the same file."""
     with Path(f"{path}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -22,17 +22,17 @@ def version_of(database: sqlite3.Connection, migrations: Sequence[str]) -> int:
     as it is.
     """
     number, version = (_pragma(database, name) for name in ("application_id", "user_version"))
-    ours = tables_of(migrations)
+    known_tables = tables_of(migrations)
     names = _names(database)
-    if number not in (0, APPLICATION_ID) or (number == 0 and not names <= ours.keys()):
+    if number not in (0, APPLICATION_ID) or (number == 0 and not names <= known_tables.keys()):
         raise NotUsable("foreign", "is another program's database")
     if not names and number == version == 0:
         return 0
     if version <= 0:
         raise NotUsable("incomplete", f"is incomplete: the version of its tables is {version}")
-    expected = ours if version >= len(migrations) else tables_of(migrations[:version])
-    there = {name: _columns(database, name) for name in names & expected.keys()}
-    if missing := _missing(expected, there):
+    expected = known_tables if version >= len(migrations) else tables_of(migrations[:version])
+    present = {name: _columns(database, name) for name in names & expected.keys()}
+    if missing := _missing(expected, present):
         raise NotUsable("incomplete", f"is incomplete: {missing}")
     return version
 
@@ -53,12 +53,12 @@ def tables_of(migrations: Sequence[str]) -> _Tables:
         database.close()
 
 
-def _missing(expected: _Tables, there: _Tables) -> str:
+def _missing(expected: _Tables, present: _Tables) -> str:
     """The first table or column that is not there, in words; empty where all are."""
     for table in sorted(expected):
-        if table not in there:
+        if table not in present:
             return f"it has no table {table}"
-        if columns := sorted(expected[table] - there[table]):
+        if columns := sorted(expected[table] - present[table]):
             return f"its table {table} has no column {columns[0]}"
     return ""
 

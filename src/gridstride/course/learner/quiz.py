@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gridstride.course.figures.figures import WorkedKernels, counted, plain_number
+from gridstride.course.figures.figures import counted, plain_number
+from gridstride.course.figures.worked_kernels import WorkedKernels
 from gridstride.course.learner.spacing import due
 from gridstride.course.lesson import LETTERS, Day, QuizQuestion
 

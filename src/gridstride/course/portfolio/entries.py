@@ -57,7 +57,7 @@ class PortfolioRecord:
 
 def record(days: Sequence[Day], progress: LearnerProgress, today: date) -> PortfolioRecord:
     """What `progress` holds of these days."""
-    entries = tuple(known for day in days if (known := entry(day, progress)) is not None)
+    entries = tuple(written for day in days if (written := entry(day, progress)) is not None)
     return PortfolioRecord(entries, len(days), streak(progress.active_times(), today))
 
 
@@ -118,7 +118,7 @@ def _origin(figure: Figure, day: Day) -> str:
         return "this kernel"
     if any(run for _, run, _ in sources):
         return "the lesson's kernel"
-    return "a recorded run on hardware" if any(kept for _, _, kept in sources) else "the chip's data"
+    return "a recorded run on hardware" if any(is_recorded for _, _, is_recorded in sources) else "the chip's data"
 
 
 def _modelled(figure: Figure, day: Day) -> bool:

@@ -25,9 +25,10 @@ def check(folder: Path, pages: Iterable[str]) -> None:
     if not folder.is_dir():
         raise FolderRefused(f"{folder} is no folder: name another one")
     if not (folder / MARKER).is_file():
-        if there := sorted(path.name for path in folder.iterdir()):
+        if existing := sorted(path.name for path in folder.iterdir()):
             raise FolderRefused(
-                f"{folder} holds files that are no portfolio ({_some(there)}): name a folder that is empty or not there"
+                f"{folder} holds files that are no portfolio ({_some(existing)}): name a folder that is empty or not "
+                "there"
             )
         return
     own = _written(folder)
@@ -44,11 +45,11 @@ def write(folder: Path, pages: Mapping[str, str]) -> None:
 
     check(folder, pages)
     folder.mkdir(parents=True, exist_ok=True)
-    before = _written(folder)
-    save(folder / MARKER, _marker(before | set(pages)))
+    old_pages = _written(folder)
+    save(folder / MARKER, _marker(old_pages | set(pages)))
     for name, text in pages.items():
         save(folder / name, text)
-    for name in before - set(pages):
+    for name in old_pages - set(pages):
         (folder / name).unlink(missing_ok=True)
     save(folder / MARKER, _marker(pages))
 

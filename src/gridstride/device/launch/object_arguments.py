@@ -6,7 +6,7 @@ import numbers
 import re
 from typing import TYPE_CHECKING, Any
 
-from gridstride.device.launch.scalars import Convert, whole
+from gridstride.device.launch.scalars import Convert, as_int
 from gridstride.device.textures import Surface, Texture
 from gridstride.protocol import LaunchError
 
@@ -34,7 +34,7 @@ def object_convert(where: str, spelled: str, class_: type[Texture] | type[Surfac
         if isinstance(value, class_):
             return _handle(value, where, device)
         if isinstance(value, numbers.Integral):
-            handle = whole(value, where, spelled)
+            handle = as_int(value, where, spelled)
             if 0 <= handle < 1 << 64:
                 return handle
         raise LaunchError(f"{where} is {spelled}, a {type(value).__name__} was given: pass {_WORDS[class_]}")

@@ -40,8 +40,8 @@ class KernelParameter:
         if self.dtype.startswith("complex"):
             return np.dtype(self.dtype).itemsize
         vector = _VECTOR.search(self.type)
-        known = {"bfloat16": 2, "float8": 1}.get(self.dtype.partition("_")[0])  # NumPy alone has neither
-        scalar = known or np.dtype(self.dtype).itemsize
+        element_bytes = {"bfloat16": 2, "float8": 1}.get(self.dtype.partition("_")[0])  # NumPy alone has neither
+        scalar = element_bytes or np.dtype(self.dtype).itemsize
         return scalar * (int(vector[1]) if vector else 1)
 
 
@@ -66,24 +66,33 @@ def parameters(
     pairs = list(zip(layouts, signature.parameters, strict=True))
     if compiled is not None:
         return tuple(
-            _from_compiler(layout, parameter, known, number)
-            for number, ((layout, known), parameter) in enumerate(zip(pairs, compiled, strict=True), 1)
+            _from_compiler(layout, parameter, source_parameter, number)
+            for number, ((layout, source_parameter), parameter) in enumerate(zip(pairs, compiled, strict=True), 1)
         )
     types = _template_types(signature.template, arguments)
-    return tuple(_from_source(layout, known, types, number) for number, (layout, known) in enumerate(pairs, 1))
+    return tuple(
+        _from_source(layout, source_parameter, types, number)
+        for number, (layout, source_parameter) in enumerate(pairs, 1)
+    )
 
 
 def _from_compiler(
-    layout: ParameterLayout, compiled: CompiledType, known: SourceParameter | None, number: int
+    layout: ParameterLayout, compiled: CompiledType, source_parameter: SourceParameter | None, number: int
 ) -> KernelParameter:
     """Spelled as in the source where that says the same, as the compiler has it behind an alias."""
-    same = known is not None and (known.dtype == compiled.dtype) and (known.settled or compiled.dtype is None)
-    same |= known is not None and compiled.dtype == "uint64" and object_type(known.type) is not None
+    same = (
+        source_parameter is not None
+        and (source_parameter.dtype == compiled.dtype)
+        and (source_parameter.settled or compiled.dtype is None)
+    )
+    same |= (
+        source_parameter is not None and compiled.dtype == "uint64" and object_type(source_parameter.type) is not None
+    )
     pointer = compiled.pointer or layout.pointer
     return KernelParameter(
         layout=layout,
-        label=(known.name if known else "") or f"argument {number}",
-        type=known.type if known is not None and same else compiled.spelled,
+        label=(source_parameter.name if source_parameter else "") or f"argument {number}",
+        type=source_parameter.type if source_parameter is not None and same else compiled.spelled,
         pointer=pointer,
         read_only=compiled.read_only if pointer else None,
         dtype=compiled.dtype,
@@ -97,16 +106,16 @@ def _from_ptx(layout: ParameterLayout, number: int) -> KernelParameter:
 
 
 def _from_source(
-    layout: ParameterLayout, known: SourceParameter, types: dict[str, str], number: int
+    layout: ParameterLayout, source_parameter: SourceParameter, types: dict[str, str], number: int
 ) -> KernelParameter:
-    pointer = known.pointer or layout.pointer
+    pointer = source_parameter.pointer or layout.pointer
     return KernelParameter(
         layout=layout,
-        label=known.name or f"argument {number}",
-        type=known.type,
+        label=source_parameter.name or f"argument {number}",
+        type=source_parameter.type,
         pointer=pointer,
-        read_only=_points_to_const(known.type) if pointer else None,
-        dtype=known.dtype or _instantiated(known.type, types),
+        read_only=_points_to_const(source_parameter.type) if pointer else None,
+        dtype=source_parameter.dtype or _instantiated(source_parameter.type, types),
     )
 
 

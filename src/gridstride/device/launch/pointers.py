@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.device.arrays import DeviceArray
 from gridstride.device.launch.scalars import Convert
 from gridstride.device.launch.views import ArrayView, array_view
@@ -17,8 +18,6 @@ from gridstride.device.mapped import is_mapped
 from gridstride.protocol import DeviceError, LaunchError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from gridstride.protocol import Device
 
 # C has one kind of byte: char, signed and unsigned char and bool arrays hold the same thing.
@@ -125,7 +124,7 @@ def _device(view: ArrayView, where: str, device: Device) -> int:
     return view.address
 
 
-class Staging:
+class Staging(ClosedAtEnd):
     """Device copies of host arguments for one launch; arrays that overlap in host memory share one buffer.
 
     A context manager: on entry the buffers are filled and the HostArguments in `values` become addresses; on the way
@@ -142,30 +141,25 @@ class Staging:
     def __enter__(self) -> Self:
         try:
             for group in _overlapping(self._arguments):
-                self._place(group)
+                self._place_group(group)
         except BaseException:
-            self._release()
+            self.close()
             raise
         for number, value in enumerate(self._values):
             if type(value) is HostArgument:
                 self._values[number] = self._address(value)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._release()
-
     def copy_back(self) -> None:
         """Bring what the kernel wrote to the host arrays."""
-        seen: set[tuple[int, int]] = set()
+        copied: set[tuple[int, int]] = set()
         for argument in self._arguments:
             extent = (argument.address, argument.array.nbytes)
-            if argument.write_back and extent not in seen:
-                seen.add(extent)
+            if argument.write_back and extent not in copied:
+                copied.add(extent)
                 self._device.copy_out(argument.array, self._address(argument))
 
-    def _place(self, group: Sequence[HostArgument]) -> None:
+    def _place_group(self, group: Sequence[HostArgument]) -> None:
         start = group[0].address
         end = max(argument.address + argument.array.nbytes for argument in group)
         buffer = self._allocate(start, end - start)
@@ -185,7 +179,7 @@ class Staging:
     def _address(self, argument: HostArgument) -> int:
         return argument.address + self._shift[argument.address]
 
-    def _release(self) -> None:
+    def close(self) -> None:
         while self._buffers:
             with suppress(DeviceError):  # the context is lost: the launch's own error is on its way
                 self._device.free(self._buffers.pop())

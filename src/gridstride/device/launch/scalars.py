@@ -60,7 +60,7 @@ def scalar_field(where: str, spelled: str, ptx_type: str, size: int, dtype: str 
 _PLAIN = {**_FLOAT_BYTES, "bool": 1, **{name: size for name, (_, size) in _INTEGERS.items()}}
 
 
-def whole(value: Any, where: str, spelled: str) -> int:
+def as_int(value: Any, where: str, spelled: str) -> int:
     """`value` as an int; LaunchError for a float, even a round one, and for anything else."""
     if isinstance(value, np.bool_):
         return int(value)
@@ -75,7 +75,7 @@ def whole(value: Any, where: str, spelled: str) -> int:
 
 def _integer(where: str, spelled: str, low: int, high: int) -> Convert:
     def convert(value: Any) -> int:
-        number = value if type(value) is int else whole(value, where, spelled)
+        number = value if type(value) is int else as_int(value, where, spelled)
         if low <= number <= high:
             return number
         raise LaunchError(f"{where} = {number} does not fit {spelled}, which holds {low} to {high}")
@@ -90,7 +90,7 @@ def _either_sign(where: str, spelled: str, size: int) -> Convert:
 
 def _boolean(where: str) -> Convert:
     def convert(value: Any) -> bool:
-        number = whole(value, where, "bool")
+        number = as_int(value, where, "bool")
         if number in (0, 1):
             return bool(number)
         raise LaunchError(f"{where} is bool, {number} is neither True nor False")

@@ -16,7 +16,7 @@ _AXES = "xyz"
 
 def shape(grid: Any, block: Any, shared: Any = 0, *, cooperative: bool = False, cluster: Any = None) -> Shape:
     """A `Shape` from ints or tuples of one to three ints; LaunchError for anything else."""
-    dynamic = _whole(shared, "dynamic shared memory", least=0)
+    dynamic = _integer(shared, "dynamic shared memory", least=0)
     blocks = None if cluster is None else dim3(cluster, "cluster")
     return Shape(dim3(grid, "grid"), dim3(block, "block"), dynamic, bool(cooperative), blocks)
 
@@ -24,14 +24,14 @@ def shape(grid: Any, block: Any, shared: Any = 0, *, cooperative: bool = False, 
 def dim3(value: Any, what: str) -> Dim3:
     """(x, y, z) from an int or a tuple of one to three; LaunchError names `what` and the axis."""
     if not isinstance(value, (tuple, list)):
-        return (_whole(value, what), 1, 1)
+        return (_integer(value, what), 1, 1)
     if not 1 <= len(value) <= 3:
         raise LaunchError(f"{what} = {value!r} has {len(value)} dimensions, a launch has one to three")
-    x, y, z = (_whole(extent, f"{what}.{axis}") for extent, axis in zip((*value, 1, 1)[:3], _AXES, strict=True))
+    x, y, z = (_integer(extent, f"{what}.{axis}") for extent, axis in zip((*value, 1, 1)[:3], _AXES, strict=True))
     return (x, y, z)
 
 
-def _whole(value: Any, what: str, *, least: int = 1) -> int:
+def _integer(value: Any, what: str, *, least: int = 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:

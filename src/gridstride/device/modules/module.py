@@ -17,6 +17,7 @@ from gridstride.device.choice import device as choose
 from gridstride.device.element_types import element_type
 from gridstride.device.launch.kernel import BoundKernel, Kernel
 from gridstride.device.launch.parameters import parameters
+from gridstride.device.modules.linked_source import LinkedSource
 from gridstride.device.modules.sources import CompiledUnit, CudaSource, PtxSource, Source, split_expression
 from gridstride.protocol import LinkError, UnknownName
 
@@ -75,8 +76,6 @@ def _several(
     sources: Sequence[str | Path], options: Sequence[str], filename: str, include_paths: Sequence[str],
     compiler: str | None,
 ) -> Module:  # fmt: skip
-    from gridstride.device.modules.link import link
-
     stem, dot, ending = filename.rpartition(".")
     relocatable = options if isinstance(options, str) else ("-rdc=true", *options)
     modules = [
@@ -99,6 +98,24 @@ def ptx(text: str | Path, *, filename: str = "<ptx>") -> Module:
     return module
 
 
+def link(*modules: Module) -> Module:
+    """One module of several, with functions and variables that one declares `extern` taken from the others.
+
+    CUDA C++ wants options=("-rdc=true",) for that. LinkError names what is defined nowhere, twice, or otherwise than it
+    is declared; modules that were loaded by themselves stay what they are.
+    """
+    if not modules:
+        raise TypeError("gs.link takes modules: gs.link(gs.cuda(…), gs.ptx(…))")
+    for module in modules:
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"gs.link takes modules, not {type(module).__name__}: gs.cuda, gs.ptx and gs.numba make them"
+            )
+    linked = Module(LinkedSource([s for module in modules for s in module.sources]))
+    linked.on(choose())
+    return linked
+
+
 class Module:
     """Kernels of one source: `module["saxpy"]`, and for templates `module["tile<float, 16>"]`.
 
@@ -117,7 +134,7 @@ class Module:
     def __getitem__(self, name: list[str]) -> list[Kernel]: ...
     def __getitem__(self, name: str | list[str]) -> Kernel | list[Kernel]:
         if isinstance(name, list):
-            self.on(choose()).compile_together([item for item in name if isinstance(item, str)])
+            self.on(choose()).compile_batch([item for item in name if isinstance(item, str)])
             return [self[item] for item in name]
         if not isinstance(name, str):
             raise TypeError(f'a kernel name must be a str, not {type(name).__name__}: module["saxpy"]')
@@ -186,9 +203,9 @@ class Module:
 
     def again(self) -> Module:
         """The same code, loaded anew where it is asked for: its variables hold what they held at first."""
-        other = copy.copy(self)
-        other._loaded, other._kernels = {}, {}
-        return other
+        fresh = copy.copy(self)
+        fresh._loaded, fresh._kernels = {}, {}
+        return fresh
 
     def _kernel(self, name: str) -> Kernel:
         return Kernel(self, name)
@@ -215,17 +232,17 @@ class LoadedSource:
             base, arguments = split_expression(name if unit else source_name(lowered) or lowered)
             signature = self._source.signatures.get(base) or self._in_a_namespace(base)
             compiled = type_argument(self._types[lowered]) if lowered in self._types else compiled_types(lowered)
-            known = parameters(kernel.parameters, signature, arguments, compiled)
-            bound = self._bound[name] = BoundKernel(self._device, kernel, known, name)
+            kernel_parameters = parameters(kernel.parameters, signature, arguments, compiled)
+            bound = self._bound[name] = BoundKernel(self._device, kernel, kernel_parameters, name)
         return bound
 
-    def compile_together(self, names: Sequence[str]) -> None:
+    def compile_batch(self, names: Sequence[str]) -> None:
         """Compiles and loads the template instances among the names as one; they share their variables."""
         arch = self._device.properties.arch
         new = [name for name in dict.fromkeys(names) if name not in self._units and self._instance(name)]
         if len(new) < 2 or not isinstance(self._source, CudaSource):
             return
-        self._source.compile_together(arch, new)
+        self._source.compile_batch(arch, new)
         self._units |= dict.fromkeys(new, self._load(self._source.unit(arch, new[0])))
 
     def symbol(self, kernel: str | None, name: str, dtype: Any) -> DeviceArray:
@@ -296,9 +313,9 @@ class LoadedSource:
         if base != name and base in self._names:
             return UnknownName(f'{base} in {where} is no template: ask for module["{base}"]')
         listing = self.listing()
-        known = {full_name.partition("<")[0]: full_name for full_name in listing}
-        near = difflib.get_close_matches(base, known, n=1)
-        hint = f"; did you mean {known[near[0]]!r}?" if near else "."
+        full_names = {full_name.partition("<")[0]: full_name for full_name in listing}
+        near = difflib.get_close_matches(base, full_names, n=1)
+        hint = f"; did you mean {full_names[near[0]]!r}?" if near else "."
         return UnknownName(f"{where} has no kernel {name!r}{hint} It has: {', '.join(listing) or 'no kernels'}")
 
     def _load(self, unit: CompiledUnit) -> DeviceModule:

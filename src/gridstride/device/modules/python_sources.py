@@ -19,8 +19,8 @@ class TritonSource:
 
     def __init__(self, function: TritonFunction) -> None:
         self.function = function
-        self.filename = function.place.file
-        self.text = function.place.text
+        self.filename = function.location.file
+        self.text = function.location.text
         self._codes: dict[str, TritonCode] = {}
 
     @property
@@ -49,8 +49,8 @@ class NumbaSource:
 
     def __init__(self, function: NumbaFunction) -> None:
         self.function = function
-        self.filename = function.place.file
-        self.text = function.place.text
+        self.filename = function.location.file
+        self.text = function.location.text
         self._units: dict[str, CompiledUnit] = {}
 
     @property

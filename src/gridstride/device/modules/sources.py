@@ -80,7 +80,7 @@ class CudaSource:
             self._compile(arch, expression)
         return self._units[key]
 
-    def compile_together(self, arch: str, expressions: Sequence[str]) -> None:
+    def compile_batch(self, arch: str, expressions: Sequence[str]) -> None:
         """Has one run of the compiler make PTX of several template instances, which `unit` then gives; CompileError."""
         self._compile(arch, *expressions)
 

@@ -11,7 +11,7 @@ from gridstride.device.choice import device as choose
 from gridstride.device.creation import empty
 from gridstride.device.launch.dynamo import graph_break, keep_dynamo_out
 from gridstride.device.launch.kernel import Kernel, named_only
-from gridstride.device.launch.scalars import whole
+from gridstride.device.launch.scalars import as_int
 from gridstride.device.launch.shape import dim3
 from gridstride.device.modules.module import Module
 from gridstride.device.modules.python_sources import TritonSource
@@ -193,12 +193,12 @@ class TritonKernel(Kernel):
 
     def _check_constant(self, name: str, value: Any) -> None:
         function = self._module.function
-        known = {**function.constants, "num_warps": function.num_warps, "num_stages": function.num_stages}
-        if name not in known:
+        constants = {**function.constants, "num_warps": function.num_warps, "num_stages": function.num_stages}
+        if name not in constants:
             raise LaunchError(f"{self.name} has no parameter {name!r}; it has {', '.join(function.names)}")
-        if known[name] != value:
+        if constants[name] != value:
             raise LaunchError(
-                f"{self.name} was compiled with {name}={known[name]!r}, not {value!r}: make another with gs.triton"
+                f"{self.name} was compiled with {name}={constants[name]!r}, not {value!r}: make another with gs.triton"
             )
 
 
@@ -209,6 +209,6 @@ def _with_block(key: Any) -> bool:
 def _check_aligned(kernel: str, name: str, value: Any) -> None:
     number = value.address if isinstance(value, DeviceArray) else None
     if number is None and hasattr(value, "__index__") and not hasattr(value, "shape"):
-        number = whole(value, f"{kernel}: {name}", "a whole number")
+        number = as_int(value, f"{kernel}: {name}", "a whole number")
     if number is not None and number % 16:
         raise LaunchError(f"{kernel}: {name} = {number} is no multiple of 16, which ':16' in the signature promises")

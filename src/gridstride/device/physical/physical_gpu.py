@@ -265,9 +265,9 @@ class PhysicalGPU:
     def _restored_context() -> Iterator[None]:
         """Leave the thread with the context it had, if it had one, so that PyTorch's choice of GPU stands."""
         driver = bindings()
-        before = driver.cuCtxGetCurrent()[1]
+        previous_context = driver.cuCtxGetCurrent()[1]
         try:
             yield
         finally:
-            if int(before):
-                driver.cuCtxSetCurrent(before)
+            if int(previous_context):
+                driver.cuCtxSetCurrent(previous_context)

@@ -10,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-import gridstride.frameworks.onnx.operators  # noqa: F401  (fills the table of operators)
 from gridstride.compiler import CompileError
 from gridstride.device.choice import device as choose
 from gridstride.device.choice import use
 from gridstride.frameworks.onnx import elementwise
 from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS, c_type
 from gridstride.frameworks.onnx.folding import DRAWN, evaluate, fold_constants, remove_dropout
-from gridstride.frameworks.onnx.fusion import fuse
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node, Subgraph, load_graph
 from gridstride.frameworks.onnx.input_values import check_inputs, token_limits
 from gridstride.frameworks.onnx.launcher import Launch, Launcher
 from gridstride.frameworks.onnx.model_file import first_sentence
+from gridstride.frameworks.onnx.narrow_types import concerns_narrow, is_narrow
 from gridstride.frameworks.onnx.onnx_errors import OnnxError, UnsupportedOperator
+from gridstride.frameworks.onnx.operators import supported
 from gridstride.frameworks.onnx.operators.control_flow import CONTROL
-from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call, supported
+from gridstride.frameworks.onnx.passes.fusion import fuse
+from gridstride.frameworks.onnx.registry import ON_HOST, OPERATORS, PLUGINS, Call
 from gridstride.frameworks.onnx.tensors import Tensor, Value
 from gridstride.protocol import DeviceError, LaunchError
 from gridstride.virtual.findings.finding import KernelFault
@@ -82,7 +83,7 @@ class Engine:
         if "Dropout" not in self._plugins:
             remove_dropout(self.graph)
         self.fusions = fuse(self.graph, keep=frozenset(self._plugins)) if fused else {}
-        self._kept: dict[tuple[str, str], Any] = {}
+        self._cached: dict[tuple[str, str], Any] = {}
         self._last = self._last_uses()
 
     def _check_types(self) -> None:
@@ -90,15 +91,16 @@ class Engine:
         ports = [(f"input {port.name!r}", port.dtype) for port in self.graph.inputs]
         weights = [(f"weight {name!r}", array.dtype) for name, array in self.graph.constants.items()]
         for what, dtype in (*ports, *weights):
-            c_type(dtype, f"{self.graph.name}: {what}")
+            if not is_narrow(dtype):
+                c_type(dtype, f"{self.graph.name}: {what}")
 
     def _check_operators(self) -> None:
-        known = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}
+        operators = {*OPERATORS, *self._plugins, *ELEMENTWISE_OPS, *ON_HOST}
         missing: dict[str, str] = {}
         for node in _with_subgraphs(self.graph.nodes):
             constant = all(name in self.graph.constants for name in node.present())
             constant = constant and not node.domain and node.op not in DRAWN
-            if node.qualified not in known and not constant:
+            if node.qualified not in operators and not constant:
                 missing.setdefault(node.qualified, node.name)
         if missing:
             named = ", ".join(f"{op} (node {name})" for op, name in missing.items())
@@ -112,10 +114,10 @@ class Engine:
         last: dict[str, int] = {}
         for number, node in enumerate(self.graph.nodes):
             last.update(dict.fromkeys(node.present(), number))
-        kept = {port.name for port in self.graph.outputs}
+        output_names = {port.name for port in self.graph.outputs}
         free: list[list[str]] = [[] for _ in self.graph.nodes]
         for name, number in last.items():
-            if name not in kept and name not in self.graph.constants:
+            if name not in output_names and name not in self.graph.constants:
                 free[number].append(name)
         return free
 
@@ -124,34 +126,36 @@ class Engine:
 
         OnnxError for a wrong name, dtype or shape, and for what a kernel or a shape goes wrong with, by node.
         """
-        given = check_inputs(self.graph.inputs, inputs, self.graph.fixed)
+        checked = check_inputs(self.graph.inputs, inputs, self.graph.fixed)
         result = Result({})
         with use(self.device):
             launcher = Launcher(self.device, observe)
-            known: dict[str, Value] = {name: launcher.on_device(value) for name, value in given.items()}
-            known |= self.graph.constants
+            tensors: dict[str, Value] = {
+                name: value if is_narrow(value.dtype) else launcher.on_device(value) for name, value in checked.items()
+            }
+            tensors |= self.graph.constants
             for node, free in zip(self.graph.nodes, self._last, strict=True):
-                result.nodes.append(self._node(launcher, node, known))
+                result.nodes.append(self._node(launcher, node, tensors))
                 for name in free:
-                    known.pop(name, None)
+                    tensors.pop(name, None)
             for port in self.graph.outputs:
-                result.outputs[port.name] = np.array(launcher.on_host(known[port.name]))
+                result.outputs[port.name] = np.array(launcher.on_host(tensors[port.name]))
         return result
 
-    def _node(self, launcher: Launcher, node: Node, known: dict[str, Value]) -> NodeRun:
+    def _node(self, launcher: Launcher, node: Node, tensors: dict[str, Value]) -> NodeRun:
         launcher.launches = []
         began = time.perf_counter()
-        results, on_host = self._results(launcher, node, known)
+        results, on_host = self._results(launcher, node, tensors)
         ms, launches = 1e3 * (time.perf_counter() - began), tuple(launcher.launches)
         where = "host" if on_host else "kernel" if launches else "view"
         shape = tuple(int(n) for n in results[0].shape) if results else ()
         return NodeRun(node.name, _title(node), shape, where, ms, launches)
 
     def _results(
-        self, launcher: Launcher, node: Node, known: dict[str, Value]
+        self, launcher: Launcher, node: Node, tensors: dict[str, Value]
     ) -> tuple[Sequence[Value], bool]:  # fmt: skip
-        """What a node gives, which `known` has then, and whether the host computed it; OnnxError names the node."""
-        values = [known[name] if name else None for name in node.inputs]
+        """What a node gives, which `tensors` has then, and whether the host computed it; OnnxError names the node."""
+        values = [tensors[name] if name else None for name in node.inputs]
         try:
             results, on_host = self._compute(launcher, node, values)
         except CompileError as error:
@@ -164,9 +168,9 @@ class Engine:
         except OnnxError as error:
             raise OnnxError(f"{node.name} ({node.qualified}): {error}") from error
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # what no check of ours has thought of
-            said = f"{type(error).__name__}: {first_sentence(error)}"
-            raise OnnxError(f"{node.name} ({node.qualified}) cannot be computed of these inputs: {said}") from error
-        known.update((name, value) for name, value in zip(node.outputs, results, strict=False) if name)
+            reason = f"{type(error).__name__}: {first_sentence(error)}"
+            raise OnnxError(f"{node.name} ({node.qualified}) cannot be computed of these inputs: {reason}") from error
+        tensors.update((name, value) for name, value in zip(node.outputs, results, strict=False) if name)
         return results, on_host
 
     def _compute(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> tuple[Sequence[Value], bool]:
@@ -179,32 +183,41 @@ class Engine:
             return self._branching(launcher, node, values), False
         if node.op in ("Shape", "Size") and not node.domain:
             return [_shape(node, values[0])], True
+        if concerns_narrow(node, values):
+            return evaluate(node, [v if v is None else launcher.on_host(v) for v in values], self.graph.opset), True
         hosted = [value for value in values if not isinstance(value, Tensor)]
         small = sum(value.size for value in hosted if value is not None) <= _ON_HOST_AT_MOST
         if len(hosted) == len(values) and small and not node.domain:
             return evaluate(node, hosted, self.graph.opset), True
+        for value in values:
+            if value is not None and is_narrow(value.dtype):
+                raise UnsupportedOperator(
+                    f"{node.name} ({name}) reads {value.dtype}, which no kernel has: Cast it first"
+                )
         if node.op in ELEMENTWISE_OPS or node.op == ELEMENTWISE:
             return [self._elementwise(launcher, node, values)], False
         if node.op == "Range":
             arrays = [None if value is None else launcher.on_host(value) for value in values]
             return evaluate(node, arrays, self.graph.opset), True
-        call = Call(launcher, node, values, self.graph.constants, self._kept, self.graph.opset)
+        call = Call(launcher, node, values, self.graph.constants, self._cached, self.graph.opset)
         if name not in OPERATORS:  # a constant that was too large to be folded
             raise UnsupportedOperator(f"{node.name} ({name}): there is no kernel for it")
         return _listed(OPERATORS[name](call)), False
 
     def _branching(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Sequence[Value]:
-        def run(branch: Subgraph, *given: Value) -> list[Value]:
-            known = {name: value for name, value in zip(node.inputs, values, strict=True) if name and value is not None}
-            known.update(zip(branch.inputs, given, strict=True))
+        def run(branch: Subgraph, *arguments: Value) -> list[Value]:
+            tensors = {
+                name: value for name, value in zip(node.inputs, values, strict=True) if name and value is not None
+            }
+            tensors.update(zip(branch.inputs, arguments, strict=True))
             for inner in branch.nodes:
-                self._results(launcher, inner, known)
-            return [known[name] for name in branch.outputs]
+                self._results(launcher, inner, tensors)
+            return [tensors[name] for name in branch.outputs]
 
         return CONTROL[node.op](launcher, node, values, run)
 
     def _elementwise(self, launcher: Launcher, node: Node, values: Sequence[Value | None]) -> Value:
-        call = Call(launcher, node, values, self.graph.constants, self._kept, self.graph.opset)
+        call = Call(launcher, node, values, self.graph.constants, self._cached, self.graph.opset)
         if node.op == "Identity":
             return call.tensor(0)
         constants = self.graph.constants

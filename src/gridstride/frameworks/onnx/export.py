@@ -75,17 +75,17 @@ def example_of(spec: str) -> Example:
         raise OnnxError(f"{spec} raises {type(error).__name__}: {first_sentence(error)}") from error
     fits = isinstance(returned, tuple) and len(returned) in (2, 3) and isinstance(returned[0], torch.nn.Module)
     if not fits:
-        kinds = ", ".join(type(each).__name__ for each in returned) if isinstance(returned, tuple) else ""
+        kinds = ", ".join(type(item).__name__ for item in returned) if isinstance(returned, tuple) else ""
         shown = f"({kinds})" if kinds else type(returned).__name__
         raise OnnxError(f"{spec} must return (module, example inputs), not {shown}")
     module, inputs = returned[:2]
-    given = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
-    dynamic = returned[2] if len(returned) == 3 else default_axes(module, given)
+    arguments = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+    dynamic = returned[2] if len(returned) == 3 else default_axes(module, arguments)
     names_of_forward = parameters_of(module)
     for name in dynamic:
         if name not in names_of_forward:
             raise OnnxError(f"{spec} names {name!r}, which forward has not: it has {', '.join(names_of_forward)}")
-    return Example(module, given, dynamic)
+    return Example(module, arguments, dynamic)
 
 
 def parameters_of(module: Any) -> list[str]:
@@ -135,8 +135,8 @@ def export_module(example: Example, path: str | Path, *, opset: int = OPSET) -> 
     if written != opset:
         raise OnnxError(f"PyTorch wrote opset {written}, not {opset}: an operator has no such version")
     inputs = {value.name: _sizes(value) for value in model.graph.input}
-    beside = target.with_name(target.name + ".data")
-    nbytes = target.stat().st_size + (beside.stat().st_size if weights > _EXTERNAL and beside.is_file() else 0)
+    data_file = target.with_name(target.name + ".data")
+    nbytes = target.stat().st_size + (data_file.stat().st_size if weights > _EXTERNAL and data_file.is_file() else 0)
     return Exported(target, opset, inputs, len(model.graph.node), nbytes)
 
 

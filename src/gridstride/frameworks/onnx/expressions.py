@@ -14,17 +14,19 @@ Attributes = Mapping[str, Any]
 Expression = Callable[[Sequence[str], Attributes], str]
 
 C_TYPES: dict[str, str] = {
-    "float32": "float", "float16": "__half", "float64": "double", "bool": "bool", "int8": "signed char",
-    "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short", "int32": "int", "uint32": "unsigned int",
-    "int64": "long long", "uint64": "unsigned long long",
+    "float32": "float", "float16": "__half", "bfloat16": "__nv_bfloat16", "float64": "double", "bool": "bool",
+    "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short", "int32": "int",
+    "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
 }  # fmt: skip
-"""Element types that kernels are made for, by NumPy's names."""
-_COMPUTED = {"float16": "float"}
-"""What is computed in another type than it is stored in."""
+"""Element types that kernels are made for, by NumPy's names; bfloat16 is the package ml_dtypes'."""
+_STORED = {"float16": "__half2float(__float2half((float)({})))", "bfloat16": "(float)__float2bfloat16((float)({}))"}
+"""What is computed in float: how a number becomes what it would be after it was stored."""
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+"""NumPy counts bfloat16 among the kinds that it knows nothing of."""
 
 
 def c_type(dtype: np.dtype[Any], what: str) -> str:
-    """The type in C++; OnnxError where there is none (bfloat16, float8, int4, strings)."""
+    """The type in C++; OnnxError where there is none (float8, int4, strings)."""
     if dtype.name not in C_TYPES:
         raise UnsupportedOperator(f"{what} is {_name(dtype)}: the engine computes in {', '.join(C_TYPES)}")
     return C_TYPES[dtype.name]
@@ -36,7 +38,12 @@ def _name(dtype: np.dtype[Any]) -> str:
 
 def computed_type(dtype: np.dtype[Any], what: str) -> str:
     """The type in which a value is computed."""
-    return _COMPUTED.get(dtype.name) or c_type(dtype, what)
+    return "float" if dtype.name in _STORED else c_type(dtype, what)
+
+
+def as_stored(text: str, dtype: np.dtype[Any]) -> str:
+    """An expression's value as it is after it was stored as `dtype`."""
+    return _STORED.get(dtype.name, "{}").format(text)
 
 
 def number(value: float) -> str:
@@ -67,8 +74,8 @@ def _joined(binary: str) -> Expression:
 
     def expression(x: Sequence[str], _: Attributes) -> str:
         result = x[0]
-        for each in x[1:]:
-            result = binary.format(result, each)
+        for operand in x[1:]:
+            result = binary.format(result, operand)
         return result
 
     return expression
@@ -215,7 +222,7 @@ def literal(value: Array) -> str | None:
     """A scalar constant as C++ of its own type; None where it is not one."""
     if value.size != 1 or value.dtype.name not in C_TYPES:
         return None
-    if value.dtype.kind == "f":
+    if value.dtype.name in FLOATS:
         single = number(float(value.reshape(())))
         return f"(double){value.item():.17g}" if value.dtype.name == "float64" and np.isfinite(value).all() else single
     return f"({C_TYPES[value.dtype.name]}){int(value.reshape(()))}"

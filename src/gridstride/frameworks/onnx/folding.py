@@ -10,6 +10,7 @@ import numpy as np
 
 from gridstride.frameworks.onnx.graph import ELEMENTWISE, Array, Graph, Node
 from gridstride.frameworks.onnx.model_file import first_sentence
+from gridstride.frameworks.onnx.narrow_types import is_narrow
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.packages import onnx_package
 
@@ -17,7 +18,7 @@ LARGEST = 1 << 24
 """Elements of a folded value: a larger one, of a ConstantOfShape say, is made when it is wanted."""
 DRAWN = frozenset({"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial"})
 _KEPT = frozenset({"DequantizeLinear"})
-"""Weights in int8 stay so: the fusion of int8 products looks for them."""
+"""Weights in int8 stay so: the fusion of int8 products looks for them. Of 4 bits, say, there are no such products."""
 
 
 def fold_constants(graph: Graph, *, everything: bool = False) -> int:
@@ -25,16 +26,16 @@ def fold_constants(graph: Graph, *, everything: bool = False) -> int:
 
     `everything`: quantized weights become numbers, too.
     """
-    kept: list[Node] = []
+    remaining: list[Node] = []
     for node in graph.nodes:
-        if _folds(node, graph) and (everything or node.op not in _KEPT):
+        if _folds(node, graph) and (everything or node.op not in _KEPT or _of_narrow(node, graph)):
             values = evaluate(node, [graph.constants[name] if name else None for name in node.inputs], graph.opset)
             if all(value.size <= LARGEST for value in values):
                 graph.constants |= {name: value for name, value in zip(node.outputs, values, strict=False) if name}
                 continue
-        kept.append(node)
-    folded = len(graph.nodes) - len(kept)
-    graph.nodes = kept
+        remaining.append(node)
+    folded = len(graph.nodes) - len(remaining)
+    graph.nodes = remaining
     graph.drop_unused()
     return folded
 
@@ -44,9 +45,9 @@ def remove_dropout(graph: Graph) -> None:
     graph.nodes = _without_dropout(graph, graph.nodes)
 
 
-def _without_dropout(graph: Graph, given: Sequence[Node]) -> list[Node]:
+def _without_dropout(graph: Graph, graph_nodes: Sequence[Node]) -> list[Node]:
     nodes: list[Node] = []
-    for node in given:
+    for node in graph_nodes:
         if node.op != "Dropout" or node.domain:
             for branch in node.subgraphs.values():
                 branch.nodes = _without_dropout(graph, branch.nodes)
@@ -64,6 +65,10 @@ def _without_dropout(graph: Graph, given: Sequence[Node]) -> list[Node]:
             filled = {"value": np.ones(1, bool)}
             nodes.append(Node("ConstantOfShape", [shape], [outputs[1]], filled, name=f"{node.name}_mask"))
     return nodes
+
+
+def _of_narrow(node: Node, graph: Graph) -> bool:
+    return any(is_narrow(graph.constants[name].dtype) for name in node.present())
 
 
 def _folds(node: Node, graph: Graph) -> bool:
@@ -88,10 +93,10 @@ def evaluate(node: Node, values: Sequence[Array | None], opset: int) -> list[Arr
 
 def _chain(node: Node, values: Sequence[Array | None], opset: int) -> Array:
     """The value of a fused chain, one node after the other."""
-    known = dict(zip(node.inputs, values, strict=True)) | {"": None}
+    arrays = dict(zip(node.inputs, values, strict=True)) | {"": None}
     for inner in node.body:
-        (known[inner.outputs[0]],) = evaluate(inner, [known[name] for name in inner.inputs], opset)
-    result = known[node.outputs[0]]
+        (arrays[inner.outputs[0]],) = evaluate(inner, [arrays[name] for name in inner.inputs], opset)
+    result = arrays[node.outputs[0]]
     assert result is not None
     return result
 
@@ -118,15 +123,17 @@ def _evaluator(key: _Key) -> Callable[[list[Array | None]], Sequence[Any]]:
     attributes = {name: _attribute(name, value) for name, value in node.attributes.items()}
     inputs = [f"i{n}" if name else "" for n, name in enumerate(node.inputs)]
     outputs = [f"o{n}" if name else "" for n, name in enumerate(node.outputs)]
-    made = onnx.helper.make_node(node.op, inputs, outputs, **attributes)
+    onnx_node = onnx.helper.make_node(node.op, inputs, outputs, **attributes)
     value = onnx.helper.make_empty_tensor_value_info
-    graph = onnx.helper.make_graph([made], "node", [value(n) for n in inputs if n], [value(n) for n in outputs if n])
+    graph = onnx.helper.make_graph(
+        [onnx_node], "node", [value(n) for n in inputs if n], [value(n) for n in outputs if n]
+    )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", key.opset)])
     evaluator = ReferenceEvaluator(model)
 
     def run(values: list[Array | None]) -> Sequence[Any]:
-        given = {name: value for name, value in zip(inputs, values, strict=True) if name and value is not None}
-        results: Sequence[Any] = evaluator.run(None, given)
+        present = {name: value for name, value in zip(inputs, values, strict=True) if name and value is not None}
+        results: Sequence[Any] = evaluator.run(None, present)
         return results
 
     return run

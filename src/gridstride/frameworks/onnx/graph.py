@@ -107,12 +107,12 @@ class Graph:
     def drop_unused(self) -> None:
         """Remove nodes that nothing reads, and constants that no node does."""
         needed = {port.name for port in self.outputs}
-        kept: list[Node] = []
+        used: list[Node] = []
         for node in reversed(self.nodes):
             if needed.intersection(node.outputs):
-                kept.append(node)
+                used.append(node)
                 needed.update(node.present())
-        self.nodes = kept[::-1]
+        self.nodes = used[::-1]
         self.constants = {name: value for name, value in self.constants.items() if name in needed}
 
     def count(self) -> dict[str, int]:
@@ -187,8 +187,8 @@ def _ranks(model: Any, path: str) -> dict[str, int]:
             model = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         except Exception as error:  # InferenceError, and what C++ throws besides
             raise OnnxError(f"{path} is no valid ONNX model: {first_sentence(error)}") from error
-    known = [*model.graph.input, *model.graph.value_info, *model.graph.output]
-    tensors = {value.name: value.type.tensor_type for value in known if value.type.HasField("tensor_type")}
+    value_infos = [*model.graph.input, *model.graph.value_info, *model.graph.output]
+    tensors = {value.name: value.type.tensor_type for value in value_infos if value.type.HasField("tensor_type")}
     ranks = {name: len(tensor.shape.dim) for name, tensor in tensors.items() if tensor.HasField("shape")}
     return ranks | {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
 
@@ -208,15 +208,20 @@ class _Reader:
     def _node(self, node: Any, unnamed: str, names: Mapping[str, str]) -> Node:
         domain = "" if node.domain == "ai.onnx" else node.domain
         name = node.name or unnamed
-        inputs, outputs = ([names.get(each, each) for each in given] for given in (node.input, node.output))
-        made = Node(node.op_type, inputs, outputs, dict(_attributes(node, name, self.path)), domain, name)
-        _check_known(made, self.opset, self.path)
+        inputs, outputs = (
+            [names.get(tensor_name, tensor_name) for tensor_name in names_in_file]
+            for names_in_file in (node.input, node.output)
+        )
+        new_node = Node(node.op_type, inputs, outputs, dict(_attributes(node, name, self.path)), domain, name)
+        _check_known(new_node, self.opset, self.path)
         for attribute in node.attribute:
             if attribute.type == attribute.GRAPH:
                 branch = self._branch(attribute.g, names, f"{name}/{attribute.name}/")
-                made.subgraphs[attribute.name] = branch
-                made.inputs += [each for each in _read_outside(branch) if each not in made.inputs]
-        return made
+                new_node.subgraphs[attribute.name] = branch
+                new_node.inputs += [
+                    tensor_name for tensor_name in _read_outside(branch) if tensor_name not in new_node.inputs
+                ]
+        return new_node
 
     def _branch(self, graph: Any, names: Mapping[str, str], prefix: str) -> Subgraph:
         own = [port.name for port in graph.input] + [tensor.name for tensor in graph.initializer]
@@ -224,15 +229,17 @@ class _Reader:
         names = {**names, **{name: prefix + name for name in own}}
         self.constants |= {names[tensor.name]: _array(tensor, self.path) for tensor in graph.initializer}
         ends = [_port(value, self.path) if value.HasField("type") else None for value in graph.output]
-        given, gives = ([names.get(port.name, port.name) for port in ports] for ports in (graph.input, graph.output))
-        return Subgraph(given, gives, self.nodes(graph, names, prefix), ends)
+        branch_inputs, gives = (
+            [names.get(port.name, port.name) for port in ports] for ports in (graph.input, graph.output)
+        )
+        return Subgraph(branch_inputs, gives, self.nodes(graph, names, prefix), ends)
 
 
 def _read_outside(branch: Subgraph) -> list[str]:
     """What a branch reads or gives that it was not given and does not make."""
-    made = {*branch.inputs, *(output for node in branch.nodes for output in node.outputs)}
+    produced = {*branch.inputs, *(output for node in branch.nodes for output in node.outputs)}
     read = [*(name for node in branch.nodes for name in node.present()), *branch.outputs]
-    return [name for name in dict.fromkeys(read) if name not in made]
+    return [name for name in dict.fromkeys(read) if name not in produced]
 
 
 def _attributes(node: Any, name: str, path: str) -> Iterator[tuple[str, Any]]:
@@ -252,7 +259,7 @@ def _attributes(node: Any, name: str, path: str) -> Iterator[tuple[str, Any]]:
         elif attribute.type == kinds.STRING:
             value = value.decode()
         elif attribute.type == kinds.STRINGS:
-            value = [each.decode() for each in value]
+            value = [text.decode() for text in value]
         elif attribute.type in (kinds.INTS, kinds.FLOATS):
             value = list(value)
         yield attribute.name, value

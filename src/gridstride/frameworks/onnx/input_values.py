@@ -20,24 +20,24 @@ _TOKENS = 32
 
 
 def check_inputs(
-    ports: Sequence[Port], given: Mapping[str, Any], fixed: frozenset[str] = frozenset()
+    ports: Sequence[Port], values: Mapping[str, Any], fixed: frozenset[str] = frozenset()
 ) -> dict[str, Array]:
     """The arrays by name; OnnxError for a name, dtype or shape that the model does not take.
 
     `fixed`: inputs whose value stands in the file.
     """
     names = [port.name for port in ports]
-    for name in given:
+    for name in values:
         if name in fixed:
             raise OnnxError(f"input {name!r} has a value in the file, which is used: change the initializer there")
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'no inputs'}"
             raise OnnxError(f"the model has no input {name!r}: {hint}")
-    missing = [port for port in ports if port.name not in given]
+    missing = [port for port in ports if port.name not in values]
     if missing:
         raise OnnxError(f"input {missing[0].name!r} is missing: {missing[0]}")
-    arrays = {port.name: np.asarray(given[port.name]) for port in ports}
+    arrays = {port.name: np.asarray(values[port.name]) for port in ports}
     sizes: dict[str, int] = {}
     for port in ports:
         _check(port, arrays[port.name], sizes)
@@ -49,15 +49,15 @@ def _check(port: Port, array: Array, sizes: dict[str, int]) -> None:
         raise OnnxError(f"input {port.name!r} is {array.dtype}, the model takes {port}: array.astype({port.dtype})")
     if port.shape is None:
         return
-    given = list(array.shape)
-    if len(given) != len(port.shape):
-        raise OnnxError(f"input {port.name!r} has shape {given}, the model takes {port}: {len(port.shape)} axes")
-    for axis, (size, n) in enumerate(zip(port.shape, given, strict=True)):
+    shape = list(array.shape)
+    if len(shape) != len(port.shape):
+        raise OnnxError(f"input {port.name!r} has shape {shape}, the model takes {port}: {len(port.shape)} axes")
+    for axis, (size, n) in enumerate(zip(port.shape, shape, strict=True)):
         if isinstance(size, str):
             size = sizes.setdefault(size, n)
         if size is not None and size != n:
             raise OnnxError(
-                f"input {port.name!r} has shape {given}, the model takes {port}: axis {axis} must be {size}"
+                f"input {port.name!r} has shape {shape}, the model takes {port}: axis {axis} must be {size}"
             )
 
 

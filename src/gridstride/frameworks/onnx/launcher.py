@@ -15,6 +15,7 @@ import numpy as np
 from gridstride.device.creation import empty, to_device
 from gridstride.device.modules.module import Module, cuda
 from gridstride.frameworks.onnx.expressions import C_TYPES
+from gridstride.frameworks.onnx.generated_kernel import GeneratedKernel, copying_kernel
 from gridstride.frameworks.onnx.graph import Array
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.tensors import Tensor, Value, contiguous_strides, of_array
@@ -28,6 +29,8 @@ _OWN = Path(__file__).parent / "cuda"
 _LADDERS = Path(__file__).parents[2] / "kernels"
 MOST_ELEMENTS = (1 << 31) - 1
 """Of one value: kernels count in 32 bits."""
+_THREADS, _MOST_BLOCKS = 256, 1 << 16
+"""Of a generated kernel, whose threads go on to the next element where there are more."""
 
 Dim = int | tuple[int, ...]
 
@@ -77,8 +80,8 @@ class Launcher:
         if not value.size:
             return np.empty(value.shape, value.dtype)
         flat = self.contiguous(value)
-        whole: Array = flat.array[flat.offset : flat.offset + flat.size].numpy().reshape(value.shape)
-        return whole
+        result: Array = flat.array[flat.offset : flat.offset + flat.size].numpy().reshape(value.shape)
+        return result
 
     def integers(self, value: Value) -> list[int]:
         """The value as a list of Python integers: a shape, axes, pads."""
@@ -86,14 +89,21 @@ class Launcher:
 
     def contiguous(self, value: Value) -> Tensor:
         """The value on the device in C order, copied where it is not."""
-        from gridstride.frameworks.onnx.elementwise import copy
-
         tensor = self.on_device(value)
-        return tensor if tensor.contiguous else copy(self, tensor)
+        return tensor if tensor.contiguous else self.copy(tensor)
+
+    def copy(self, tensor: Tensor, out: Tensor | None = None) -> Tensor:
+        """The elements of a view in new memory in C order, or in the places that `out` has for them."""
+        out = out if out is not None else self.empty(tensor.shape, tensor.dtype)
+        if out.size:
+            self.launch_generated(copying_kernel(tensor, out))
+        return out
 
     # -- kernels -------------------------------------------------------------------------------------------------------
     def own(self, file: str, entry: str, **macros: object) -> Kernel:
         """A kernel of this package's folder `cuda`."""
+        if C_TYPES["bfloat16"] in macros.values():
+            macros["BFLOAT16"] = 1
         return _module_of(_OWN / file, _options(macros))[entry]
 
     def rung(self, problem: str, name: str, **macros: object) -> Kernel:
@@ -101,41 +111,51 @@ class Launcher:
         file = _LADDERS / problem / "rungs" / f"{name}.cu"
         return _module_of(file, _options(macros))[_entry_of(file)]
 
-    def generated(self, source: str, entry: str) -> Kernel:
-        """A kernel of a source that was generated."""
-        return _module_of_source(source)[entry]
+    def launch_generated(self, kernel: GeneratedKernel) -> None:
+        """Run a kernel whose source was generated."""
+        blocks = min(ceil_div(kernel.count, _THREADS), _MOST_BLOCKS)
+        self.launch(_module_of_source(kernel.source)[kernel.entry], blocks, _THREADS, kernel.args)
 
     def launch(self, kernel: Kernel, grid: Dim, block: Dim, args: Sequence[Any], *, shared: int = 0) -> None:
         """Run a kernel; tensors among `args` are given by their memory."""
-        given = [arg.start if isinstance(arg, Tensor) else arg for arg in args]
+        arguments = [arg.start if isinstance(arg, Tensor) else arg for arg in args]
         if self.observe and self.device.kind == "virtual":
-            run = kernel.observe(grid, block, shared)(*given)
+            run = kernel.observe(grid, block, shared)(*arguments)
             if run.stopped:
                 from gridstride.virtual.findings.finding import KernelFault
 
                 raise KernelFault(run.findings, run.source)
             counters = run.counters
-            seen = (run.predicted.ms, counters.instructions, counters.global_sectors, run.predicted.limiter)
-            self.launches.append(Launch(kernel.name, _three(grid), _three(block), *seen))
+            measured = (run.predicted.ms, counters.instructions, counters.global_sectors, run.predicted.limiter)
+            self.launches.append(Launch(kernel.name, _three(grid), _three(block), *measured))
             return
         if not self.observe:
-            kernel.launch(grid=grid, block=block, args=given, shared=shared)
+            kernel.launch(grid=grid, block=block, args=arguments, shared=shared)
             self.launches.append(Launch(kernel.name, _three(grid), _three(block)))
             return
         self.device.synchronize()
         began = time.perf_counter()
-        kernel.launch(grid=grid, block=block, args=given, shared=shared)
+        kernel.launch(grid=grid, block=block, args=arguments, shared=shared)
         self.device.synchronize()
         ms = 1e3 * (time.perf_counter() - began)
         self.launches.append(Launch(kernel.name, _three(grid), _three(block), ms))
 
 
-def element(tensor: Tensor, what: str, allowed: Iterable[str] = ("float32", "float16")) -> str:
+REALS = ("float32", "float16", "bfloat16")
+
+
+def element(tensor: Tensor, what: str, allowed: Iterable[str] = REALS) -> str:
     """The C++ type of a tensor's elements; OnnxError for another than those that a kernel takes."""
     names = tuple(allowed)
     if tensor.dtype.name not in names:
         raise OnnxError(f"{what} is {tensor.dtype.name}: the kernel takes {' and '.join(names)}")
     return C_TYPES[tensor.dtype.name]
+
+
+def summed_element(tensor: Tensor, what: str) -> dict[str, str]:
+    """ELEMENT and SUM of kernels that have double, too."""
+    kind = element(tensor, what, (*REALS, "float64"))
+    return {"ELEMENT": kind, "SUM": "double" if kind == "double" else "float"}
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -74,10 +74,10 @@ class _Reader:
     """What onnxruntime's CalibrationDataReader is: the next set of inputs, None at the end."""
 
     def __init__(self, data: Sequence[Values]) -> None:
-        self._left = iter(data)
+        self._remaining = iter(data)
 
     def get_next(self) -> dict[str, Array] | None:
-        values = next(self._left, None)
+        values = next(self._remaining, None)
         return None if values is None else dict(values)
 
 
@@ -108,24 +108,24 @@ def _errors(exact: Any, rounded: Any, data: Sequence[Values]) -> tuple[float, fl
     largest, means = 0.0, []
     for values in data:
         a, b = run_session(exact, values), run_session(rounded, values)
-        for name, wanted in a.items():
-            if wanted.dtype.kind != "f" or not wanted.size:
+        for name, reference in a.items():
+            if reference.dtype.kind != "f" or not reference.size:
                 continue
-            scale = max(float(np.abs(wanted).max()), 1e-30)
-            apart = np.abs(b[name].astype(np.float64) - wanted) / scale
-            largest = max(largest, float(apart.max()))
-            means.append(float(apart.mean()))
+            scale = max(float(np.abs(reference).max()), 1e-30)
+            errors = np.abs(b[name].astype(np.float64) - reference) / scale
+            largest = max(largest, float(errors.max()))
+            means.append(float(errors.mean()))
     return largest, float(np.mean(means)) if means else 0.0
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
     """Without the quantizer's advice on pre-processing, which has been followed."""
-    before = logging.root.manager.disable
+    previous_level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(before)
+        logging.disable(previous_level)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from gridstride.frameworks.onnx.expressions import ELEMENTWISE_OPS
 from gridstride.frameworks.onnx.graph import CONTROL_FLOW, ELEMENTWISE, Array, Node
 from gridstride.frameworks.onnx.launcher import Launcher
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -19,7 +18,7 @@ OPERATORS: dict[str, Callable[[Call], Results]] = {}
 """By operator, with its domain in front where it is not ONNX's own."""
 PLUGINS: dict[str, Callable[..., Results]] = {}
 """Functions of users, likewise."""
-_FUSED = "gridstride::"
+FUSED = "gridstride::"
 """The domain of what nodes are fused into."""
 ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", "Dropout", ELEMENTWISE, *CONTROL_FLOW})
 """What the engine does besides, without a function of its own."""
@@ -27,13 +26,13 @@ ON_HOST = frozenset({"Shape", "Size", "Range", "Constant", "Dropout", ELEMENTWIS
 
 @dataclass(slots=True)
 class Call:
-    """A node with the values that it reads; `kept` is the engine's memory of what was made from weights."""
+    """A node with the values that it reads; `cached` is the engine's memory of what was made from weights."""
 
     run: Launcher
     node: Node
     values: Sequence[Value | None]
     constants: Mapping[str, Array]
-    kept: dict[tuple[str, str], Any]
+    cached: dict[tuple[str, str], Any]
     opset: int
 
     def has(self, index: int) -> bool:
@@ -77,9 +76,9 @@ class Call:
 
     def keep(self, kind: str, name: str, make: Callable[[], Any]) -> Any:
         """What was made of a weight at the first run."""
-        if (kind, name) not in self.kept:
-            self.kept[kind, name] = make()
-        return self.kept[kind, name]
+        if (kind, name) not in self.cached:
+            self.cached[kind, name] = make()
+        return self.cached[kind, name]
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""
@@ -117,14 +116,6 @@ def plugin(name: str) -> Callable[[Function], Function]:
         return function
 
     return register
-
-
-def supported() -> list[str]:
-    """Operators that the engine runs, plugins among them."""
-    import gridstride.frameworks.onnx.operators  # noqa: F401  (fills the table)
-
-    names = {*OPERATORS, *PLUGINS, *ELEMENTWISE_OPS, *ON_HOST} - {ELEMENTWISE}
-    return sorted(name for name in names if not name.startswith(_FUSED))  # those stand in no file
 
 
 def axis_of(axis: int, rank: int) -> int:

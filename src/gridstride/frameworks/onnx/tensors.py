@@ -121,7 +121,7 @@ def collapsed(shape: Sequence[int], *strides: Sequence[int]) -> tuple[list[int],
     for axis, n in enumerate(shape):
         if n == 1:
             continue
-        own = [each[axis] for each in strides]
+        own = [axis_strides[axis] for axis_strides in strides]
         if sizes and all(s[-1] == step * n for s, step in zip(steps, own, strict=True)):
             sizes[-1] *= n
             for s, step in zip(steps, own, strict=True):

@@ -41,7 +41,7 @@ def bodies(width: int, height: int) -> np.ndarray:
     for number in range(BODIES):
         across, down = draw.uniform(0.08, 0.92, 2) * (width, height)
         radius = draw.uniform(0.05, 0.14) * min(width, height)
-        away = np.hypot(x - across, y - down) if number % 3 else np.maximum(abs(x - across), abs(y - down))
-        field[away < radius] = 1 if number % 2 else -1
+        distance = np.hypot(x - across, y - down) if number % 3 else np.maximum(abs(x - across), abs(y - down))
+        field[distance < radius] = 1 if number % 2 else -1
     field[[0, -1]] = field[:, [0, -1]] = 0
     return field

@@ -21,7 +21,7 @@ class Ising:
         self._shape = (height, width)
         self._sizes = (height + height % 2, width + width % 2)
         spins = np.random.default_rng(SEED).integers(0, 2, self._sizes, np.uint8)
-        self._spins, self._after = gs.to_device(spins), gs.empty(self._sizes, "uint8")
+        self._spins, self._next_spins = gs.to_device(spins), gs.empty(self._sizes, "uint8")
         self._rung = Rung("ising", dict(zip("HW", self._sizes, strict=True)))
         self._sweeps = 0
 
@@ -29,8 +29,8 @@ class Ising:
         for _ in range(steps):
             for colour in (0, 1):
                 numbers = (colour, *chances(TEMPERATURE), 2 * self._sweeps + colour, SEED)
-                self._rung(self._spins, self._after, *self._sizes, *numbers)
-                self._spins, self._after = self._after, self._spins
+                self._rung(self._spins, self._next_spins, *self._sizes, *numbers)
+                self._spins, self._next_spins = self._next_spins, self._spins
             self._sweeps += 1
 
     def picture(self) -> Pixels:

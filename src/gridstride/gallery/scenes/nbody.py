@@ -47,14 +47,14 @@ class NBody:
         height, width = self._shape
         x, y = self._bodies.numpy()[:, :2].T.astype(np.float64) * height / VIEW
         column, row = np.floor(width / 2 + x).astype(int), np.floor(height / 2 - y).astype(int)
-        seen = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        visible = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         stars = np.zeros((height + 2, width + 2))
-        np.add.at(stars, (row[seen] + 1, column[seen] + 1), 1.0)
-        beside = stars[:-2, 1:-1] + stars[2:, 1:-1] + stars[1:-1, :-2] + stars[1:-1, 2:]
-        return indices(np.log1p(stars[1:-1, 1:-1] + beside / 4), 0, np.log1p(BRIGHT))
+        np.add.at(stars, (row[visible] + 1, column[visible] + 1), 1.0)
+        neighbours = stars[:-2, 1:-1] + stars[2:, 1:-1] + stars[1:-1, :-2] + stars[1:-1, 2:]
+        return indices(np.log1p(stars[1:-1, 1:-1] + neighbours / 4), 0, np.log1p(BRIGHT))
 
 
-def disc(seed: int, place: tuple[float, ...], speed: tuple[float, ...], tilt: float) -> tuple[np.ndarray, np.ndarray]:
+def disc(seed: int, centre: tuple[float, ...], speed: tuple[float, ...], tilt: float) -> tuple[np.ndarray, np.ndarray]:
     """(n, 4) bodies and (n, 3) velocities: a heavy body, and light ones on circles around it, in a tilted plane."""
     draw = np.random.default_rng(seed)
     radius = np.concatenate(([0.0], draw.uniform(0.15, 0.9, STARS - 1)))
@@ -64,7 +64,7 @@ def disc(seed: int, place: tuple[float, ...], speed: tuple[float, ...], tilt: fl
     along = np.array([0.0, 1.0, 0.0])
     cosine, sine = np.cos(angle)[:, None], np.sin(angle)[:, None]
     bodies = np.empty((STARS, 4), np.float32)
-    bodies[:, :3] = np.array(place) + radius[:, None] * (cosine * across + sine * along)
+    bodies[:, :3] = np.array(centre) + radius[:, None] * (cosine * across + sine * along)
     bodies[:, 3] = LIGHT
     bodies[0, 3] = HEAVY
     velocities = np.array(speed) + circular[:, None] * (cosine * along - sine * across)

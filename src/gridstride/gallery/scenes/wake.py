@@ -33,12 +33,12 @@ class Wake:
         self._radius = diameter / 2
         self._rung = Rung("lattice_boltzmann", {"H": height, "W": width})
         self._f, self._kinds = gs.to_device(f.astype(np.float32)), gs.to_device(kinds)
-        self._after = gs.empty((9, height, width))
+        self._next_f = gs.empty((9, height, width))
 
     def advance(self, steps: int) -> None:
         for _ in range(steps):
-            self._rung(self._f, self._kinds, self._after, *self._sizes, self._omega, SPEED, 0.0)
-            self._f, self._after = self._after, self._f
+            self._rung(self._f, self._kinds, self._next_f, *self._sizes, self._omega, SPEED, 0.0)
+            self._f, self._next_f = self._next_f, self._f
 
     def picture(self) -> Pixels:
         """Vorticity, one way blue and the other way red; the cylinder dark."""

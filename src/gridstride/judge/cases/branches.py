@@ -39,14 +39,14 @@ Signature = tuple[bool, ...]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Sizes `first` to `last` of `name`, at one side of where a kernel's text decides; `beside`: the other sizes that
-    it decides by, if any, are as they were when the place was found.
+    """Sizes `first` to `last` of `name`, at one side of where a kernel's text decides. The `other_sizes` that it
+    decides by, if any, are as they were when the place was found.
     """
 
     name: str
     first: int
     last: int
-    beside: Sizes
+    other_sizes: Sizes
 
     def __str__(self) -> str:
         return f"{self.name} = {self.first:,} to {self.last:,}"
@@ -66,7 +66,7 @@ class Branch:
         if residue is not None:
             first = self.first + (residue - self.first) % VECTOR
             size = draw.randrange(first, self.last + 1, VECTOR)
-        return {**self.beside, self.name: size}
+        return {**self.other_sizes, self.name: size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +105,23 @@ class Decisions:
 
     def __init__(self, problem: Problem, launch: SymbolicLaunch | None, conditions: Iterable[SizeCondition]) -> None:
         self._launch = launch
-        self._places = {f"p{position}": p.name for position, p in enumerate(problem.parameters)}
-        self._known: dict[tuple[tuple[int, ...], int | None], Signature] = {}
+        self._parameter_of = {f"p{position}": p.name for position, p in enumerate(problem.parameters)}
+        self._signatures: dict[tuple[tuple[int, ...], int | None], Signature] = {}
         free = free_sizes(problem)
         of_launch = {f"{letter}{axis}" for letter in "gb" for axis in range(3)} if launch else set()
-        usable = {position for position, name in self._places.items() if name in free} | of_launch
+        usable = {position for position, name in self._parameter_of.items() if name in free} | of_launch
         self.conditions = tuple(condition for condition in conditions if condition.variables <= usable)
 
     def keep(self, numbers: Collection[int]) -> None:
         """Only these conditions count from now on."""
         self.conditions = tuple(self.conditions[number] for number in numbers)
-        self._known.clear()
+        self._signatures.clear()
 
     def table(self, rows: Sequence[Sizes], multiprocessors: int | None = None) -> Array:
         """True and false, by row and condition."""
         variables = frozenset[str]().union(*(condition.variables for condition in self.conditions))
-        values = {variable: np.array([row[self._places[variable]] for row in rows], np.int64)
-                  for variable in variables if variable in self._places}  # fmt: skip
+        values = {variable: np.array([row[self._parameter_of[variable]] for row in rows], np.int64)
+                  for variable in variables if variable in self._parameter_of}  # fmt: skip
         if variables - values.keys():
             values |= self._of_launch(rows, multiprocessors)
         columns = [np.broadcast_to(condition.true_of(values), len(rows)) for condition in self.conditions]
@@ -130,9 +130,9 @@ class Decisions:
     def of(self, case: Case) -> Signature:
         """For one case."""
         key = (*case.sizes.values(),), case.multiprocessors
-        if key not in self._known:
-            self._known[key] = tuple(self.table([case.sizes], case.multiprocessors)[0].tolist())
-        return self._known[key]
+        if key not in self._signatures:
+            self._signatures[key] = tuple(self.table([case.sizes], case.multiprocessors)[0].tolist())
+        return self._signatures[key]
 
     def _of_launch(self, rows: Sequence[Sizes], multiprocessors: int | None) -> dict[str, Array]:
         shapes = [self._shape({**row, MULTIPROCESSORS: multiprocessors or _SMS}) for row in rows]
@@ -171,22 +171,22 @@ def _sides(problem: Problem, condition: SizeCondition) -> Iterator[Branch]:
     about = {variable: names[variable] for variable in sorted(condition.variables)}
     for name in about.values():
         most = _most(problem, name)
-        beside = {other: min(_BESIDE, usual[other]) for other in about.values() if other != name}
+        other_sizes = {other: min(_BESIDE, usual[other]) for other in about.values() if other != name}
 
-        def holds(size: int, name: str = name, beside: Sizes = beside) -> bool:
+        def holds(size: int, name: str = name, beside: Sizes = other_sizes) -> bool:
             sizes = {**beside, name: size}
             return bool(condition.true_of({v: np.array([sizes[of]], np.int64) for v, of in about.items()})[0])
 
-        yield from _beside_changes(name, changes(holds, most), usual[name], most, beside)
+        yield from _beside_changes(name, changes(holds, most), usual[name], most, other_sizes)
 
 
-def _beside_changes(name: str, rows: Iterable[int], usual: int, most: int, beside: Sizes) -> Iterator[Branch]:
+def _beside_changes(name: str, rows: Iterable[int], usual: int, most: int, other_sizes: Sizes) -> Iterator[Branch]:
     for last in rows:
         reach = max(4 * VECTOR, last // 16)
         if last >= _LEAST_BRANCH and last + VECTOR <= most:
-            yield Branch(name, last + 1, min(last + reach, most), beside)
+            yield Branch(name, last + 1, min(last + reach, most), other_sizes)
             if last <= usual:
-                yield Branch(name, last - reach + 1, last, beside)
+                yield Branch(name, last - reach + 1, last, other_sizes)
 
 
 def _most(problem: Problem, name: str) -> int:
@@ -209,14 +209,14 @@ def _combinations(
         return []
     signatures = [tuple(row) for row in decisions.table(rows).tolist()]
     shares = Counter(signatures[:_USUAL])
-    seen = [branch for branch, many in shares.items() if many >= _COMMON * _USUAL]
-    beside = [{**usual[number], **side.drawn(draw)} for side in sides for number in range(_BESIDE)]
-    seen += [tuple(row) for row in decisions.table(beside).tolist()] if beside else []
+    common = [branch for branch, count in shares.items() if count >= _COMMON * _USUAL]
+    side_sizes = [{**usual[number], **side.drawn(draw)} for side in sides for number in range(_BESIDE)]
+    common += [tuple(row) for row in decisions.table(side_sizes).tolist()] if side_sizes else []
     last = max(range(len(free)), key=lambda subset: [*free.values()][subset])
     combinations = []
-    for number, signature in enumerate(_rare(signatures, seen)):
-        alike = (row for row, own in zip(rows, signatures, strict=True) if own == signature)
-        members = sorted(alike, key=partial(_work, problem))
+    for number, signature in enumerate(_rare(signatures, common)):
+        rows_of_signature = (row for row, own in zip(rows, signatures, strict=True) if own == signature)
+        members = sorted(rows_of_signature, key=partial(_work, problem))
         combinations.append(Combination([*free][last], number, signature, tuple(members[:_MEMBERS]), decisions))
     return combinations
 
@@ -240,29 +240,29 @@ def _evaluated(expression: str, sizes: Sizes) -> int:
 
 def _telling(table: Array) -> list[int]:
     """The conditions that are true here and false there, each once: one that says the opposite says the same."""
-    kept: dict[bytes, int] = {}
+    first_of_column: dict[bytes, int] = {}
     for number, column in enumerate(table.T):
         if column.any() and not column.all():
-            kept.setdefault((column ^ column[0]).tobytes(), number)
-    return [*kept.values()]
+            first_of_column.setdefault((column ^ column[0]).tobytes(), number)
+    return [*first_of_column.values()]
 
 
-def _rare(signatures: Iterable[Signature], seen: Iterable[Signature]) -> Iterator[Signature]:
+def _rare(signatures: Iterable[Signature], common: Iterable[Signature]) -> Iterator[Signature]:
     """Those that show most ways of three conditions, or fewer, to be true and false together that were not seen."""
-    left = Counter(signatures)
-    known = {way for signature in set(seen) for way in _ways(signature)}
-    ways = {signature: _ways(signature) for signature in left}
+    remaining = Counter(signatures)
+    covered = {way for signature in set(common) for way in _ways(signature)}
+    ways = {signature: _ways(signature) for signature in remaining}
     for _ in range(_MOST):
-        best = max(left, key=lambda signature: (len(ways[signature] - known), left[signature]))
-        if not ways[best] - known:
+        best = max(remaining, key=lambda signature: (len(ways[signature] - covered), remaining[signature]))
+        if not ways[best] - covered:
             return
         yield best
-        known |= ways[best]
+        covered |= ways[best]
 
 
 def _ways(signature: Signature) -> frozenset[tuple[tuple[int, bool], ...]]:
     terms = tuple(enumerate(signature))
-    return frozenset(way for many in (1, 2, 3) for way in itertools.combinations(terms, many))
+    return frozenset(way for length in (1, 2, 3) for way in itertools.combinations(terms, length))
 
 
 def _of_all_sorts(

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.judge.cases.coverage import CHIPS, ORDERS, is_flat, kinds_when_wide, placed, unit
+from gridstride.judge.cases.coverage import BEYOND, CHIPS, NEXT, ORDERS, is_flat, kinds_when_wide, placed, unit
 from gridstride.judge.cases.data import generate, kinds
-from gridstride.judge.cases.drawn_sizes import alone, among, around, one_of, strided, vectorisable
+from gridstride.judge.cases.drawn_sizes import alone, among, one_of, stencil_sizes, strided, vectorisable
 from gridstride.judge.cases.sizes import (
     AREA,
     VECTOR,
@@ -36,6 +36,8 @@ _QUICK = 1 << 21  # product of the sizes up to which a public shape is run with 
 ONCE = 1 << 13  # a larger size is run once
 _PER_KIND = 2  # hidden cases with each kind of data, besides the public one
 _DIVISORS = 2  # of each pair of sizes
+_BESIDE = 3  # at most, of the other sizes
+_QUOTIENT = 1 << 26  # operations or bytes of such a case: some kernels do each of them a hundred times
 _SPECIAL = 4  # the same with each kind of the problem's own
 
 
@@ -55,14 +57,16 @@ def public_cases(problem: Problem) -> tuple[Case, ...]:
     shapes = [Case(sizes, "normal", seed) for seed, sizes in enumerate(problem.public)]
     largest = _largest(problem)
     other_kinds = [kind for kind in kinds(problem) if kind != "normal"]
-    others = [Case(largest, kind, len(shapes) + number) for number, kind in enumerate(other_kinds)]
+    other_cases = [Case(largest, kind, len(shapes) + number) for number, kind in enumerate(other_kinds)]
     seed = len(shapes) + len(other_kinds)
-    one = Case(largest, "normal", seed, multiprocessors=1)
-    apart = Case(
+    on_one_multiprocessor = Case(largest, "normal", seed, multiprocessors=1)
+    misaligned = Case(
         _vectors(problem, largest), "normal", seed + 1, offsets={p.name: unit(problem, p) for p in placed(problem)}
     )
     empty = [Case({**largest, name: 0}, "normal", seed + 2 + number) for number, name in enumerate(problem.zeros)]
-    return ordered([*shapes, one, *([apart] if apart.offsets else []), *others, *empty])
+    return ordered(
+        [*shapes, on_one_multiprocessor, *([misaligned] if misaligned.offsets else []), *other_cases, *empty]
+    )
 
 
 def _vectors(problem: Problem, largest: Mapping[str, int]) -> Mapping[str, int]:
@@ -111,16 +115,16 @@ def unchanging(problem: Problem) -> tuple[str, ...]:
     """
     extents = [*problem.public, problem.largest, problem.observed]
     same = {n for n in problem.sizes if len({extent[n] for extent in extents}) < 2}
-    left = {p.name for p in problem.parameters if p.role in ("in", "scalar")} - set(problem.sizes)
+    undecided = {p.name for p in problem.parameters if p.role in ("in", "scalar")} - set(problem.sizes)
     shape = _largest(problem)
     first: dict[str, Any] = {}
     for kind, seed in itertools.product(kinds(problem), (1, 2)):
-        if not left:
+        if not undecided:
             break
         values = generate(problem, Case(shape, kind, seed))
         first = first or values
-        left -= {name for name in left if _bits(values[name]) != _bits(first[name])}
-    return tuple(p.name for p in problem.parameters if p.name in same | left)
+        undecided -= {name for name in undecided if _bits(values[name]) != _bits(first[name])}
+    return tuple(p.name for p in problem.parameters if p.name in same | undecided)
 
 
 def _largest(problem: Problem) -> Mapping[str, int]:
@@ -156,11 +160,11 @@ def _swept(draw: random.Random, problem: Problem) -> Iterator[Case]:
     """Every class of each size: small ones with others of middling size, the rest of all sizes at a time."""
     columns = {}
     for name, limit in free_sizes(problem).items():
-        known = size_classes(limit, problem.tiles)
+        classes = size_classes(limit, problem.tiles)
         small = small_classes(limit)
         for members in small.values():
             yield Case(among(draw, problem, {name: one_of(draw, members)}), "normal", 0)
-        columns[name] = [one_of(draw, members) for what, members in known.items() if what not in small]
+        columns[name] = [one_of(draw, members) for what, members in classes.items() if what not in small]
     for values in columns.values():
         draw.shuffle(values)
     for row in itertools.zip_longest(*columns.values()):
@@ -172,16 +176,22 @@ def _elongated(draw: random.Random, problem: Problem) -> Iterator[Case]:
     limits = free_sizes(problem)
     for long, short in elongated(problem):
         size = draw.randint(max(8, limits[long] // 2), limits[long])
-        other = draw.randint(2, max(2, min(limits[short], size // 4)))
-        yield Case(among(draw, problem, {long: size, short: other}), "normal", 0)
+        short_size = draw.randint(2, max(2, min(limits[short], size // 4)))
+        yield Case(among(draw, problem, {long: size, short: short_size}), "normal", 0)
 
 
 def _divided(draw: random.Random, problem: Problem) -> Iterator[Case]:
-    """One size over another that a float's reciprocal divides wrongly, a few of each; the others next to nothing, but
-    not 1: in hundreds of rows of one column a norm's gradient is what rounding leaves, and all of it leans one way.
+    """One size over another that a float's reciprocal divides wrongly, a few of each, and a double's; the others next
+    to nothing, but not 1: in hundreds of rows of one column a norm's gradient is what rounding leaves, all one way.
     """
     for (over, by), divisors in quotients(problem).items():
-        for divisor in draw.sample(divisors, min(_DIVISORS, len(divisors))):
+        smallest = dict.fromkeys(problem.largest, _BESIDE)
+        quick = [d for d in divisors if max(problem.work({**smallest, over: 2 * d, by: d})) <= _QUOTIENT]
+        quick = quick if len(quick) >= _DIVISORS else divisors[:_DIVISORS]
+        in_double = [d for d in quick if d * (1.0 / d) < 1.0]
+        chosen = draw.sample(in_double, min(1, len(in_double)))
+        chosen += draw.sample(sorted({*quick} - {*chosen}), min(_DIVISORS, len(quick)) - len(chosen))
+        for divisor in chosen:
             sizes = {over: draw.randint(divisor + 1, 2 * divisor), by: divisor}
             yield Case(alone(draw, problem, sizes, least=2), "normal", 0, once=True)
 
@@ -189,14 +199,14 @@ def _divided(draw: random.Random, problem: Problem) -> Iterator[Case]:
 def _empty(draw: random.Random, problem: Problem) -> Iterator[Case]:
     for name in problem.zeros:
         yield Case(among(draw, problem, {name: 0}), "normal", 0)
-        yield Case(among(draw, problem, {name: 0}), "normal", 0, offsets=_each_elsewhere(draw, problem))
+        yield Case(among(draw, problem, {name: 0}), "normal", 0, offsets=_distinct_offsets(draw, problem))
 
 
 def _of_every_kind(draw: random.Random, problem: Problem) -> Iterator[Case]:
     """Every other case past aligned addresses: which code a kernel takes there decides what it does to the values."""
     for kind in kinds(problem):
         for number in range(_SPECIAL if kind in problem.special else _PER_KIND):
-            offsets = _each_elsewhere(draw, problem) if number % 2 else {}
+            offsets = _distinct_offsets(draw, problem) if number % 2 else {}
             yield Case(among(draw, problem, {}), kind, 0, offsets=offsets)
 
 
@@ -209,10 +219,10 @@ def _thin(draw: random.Random, problem: Problem) -> Iterator[Case]:
     for name, kind in itertools.product(sizes, kinds(problem)):
         for past in (False, True) if arrays else (False,):
             thin = strided(draw, problem, {**vectorisable(draw, problem), name: 1})
-            yield Case(thin, kind, 0, offsets=_each_elsewhere(draw, problem) if past else {}, once=True)
-    for few in range(1, VECTOR):
+            yield Case(thin, kind, 0, offsets=_distinct_offsets(draw, problem) if past else {}, once=True)
+    for size in range(1, VECTOR):
         for moved in dict.fromkeys([*((p,) for p in arrays), arrays]):
-            small = strided(draw, problem, dict.fromkeys(sizes, few))
+            small = strided(draw, problem, dict.fromkeys(sizes, size))
             yield Case(small, "normal", 0, offsets={p.name: unit(problem, p) for p in moved}, once=True)
 
 
@@ -223,10 +233,15 @@ def _pairs_and_powers(draw: random.Random, problem: Problem) -> Iterator[Case]:
     sizes = free_sizes(problem)
     for kind in kinds(problem):
         twos = {name: _drawn_pair(draw, limit) for name, limit in sizes.items()}
-        powers = {name: 1 << draw.randint(limit.bit_length() // 2, limit.bit_length() - 1)
-                  for name, limit in sizes.items()}  # fmt: skip
+        powers = {name: _drawn_power(draw, limit) for name, limit in sizes.items()}
         for table in (twos, powers):
             yield Case(strided(draw, problem, table), kind, 0, once=True)
+
+
+def _drawn_power(draw: random.Random, limit: int) -> int:
+    """A power of two, mostly one of the two largest: what is kept for those is kept for large ones."""
+    most = limit.bit_length() - 1
+    return 1 << one_of(draw, (most, most, max(most - 1, 0), draw.randint(limit.bit_length() // 2, most)))
 
 
 def _drawn_pair(draw: random.Random, limit: int) -> int:
@@ -240,19 +255,20 @@ def _elsewhere(draw: random.Random, problem: Problem) -> Iterator[Case]:
     """
     arrays = placed(problem)
     for p in arrays:
-        for units in (1, 2, 3):
+        beyond = BEYOND if is_flat(problem) else (draw.choice(BEYOND),)
+        for units in (*NEXT, *beyond):
             yield Case(vectorisable(draw, problem), "normal", 0, offsets={p.name: units * unit(problem, p)})
     if len(arrays) < 2:
         return
-    for units in (1, 2, 3):
+    for units in (*NEXT, *(BEYOND if is_flat(problem) else ())):
         yield Case(vectorisable(draw, problem), "normal", 0, offsets={p.name: units * unit(problem, p) for p in arrays})
     for sizes in (vectorisable(draw, problem), among(draw, problem, {})):
-        yield Case(sizes, "normal", 0, offsets=_each_elsewhere(draw, problem))
-    for units, tail in itertools.product((1, 2, 3), range(1, VECTOR)) if is_flat(problem) else ():
+        yield Case(sizes, "normal", 0, offsets=_distinct_offsets(draw, problem))
+    for units, tail in itertools.product(NEXT, range(1, VECTOR)) if is_flat(problem) else ():
         offsets = {p.name: units * unit(problem, p) for p in arrays}
         yield Case(_with_tail(vectorisable(draw, problem), tail), "normal", 0, offsets=offsets)
     for still in arrays if len(arrays) > 2 else ():
-        units = draw.choice((1, 2, 3))
+        units = draw.choice(NEXT)
         offsets = {p.name: units * unit(problem, p) for p in arrays if p is not still}
         yield Case(vectorisable(draw, problem), "normal", 0, offsets=offsets)
 
@@ -262,15 +278,17 @@ def _with_tail(sizes: Mapping[str, int], tail: int) -> dict[str, int]:
     return {name: size if size < VECTOR else size - VECTOR + tail for name, size in sizes.items()}
 
 
-def _each_elsewhere(draw: random.Random, problem: Problem) -> dict[str, int]:
+def _distinct_offsets(draw: random.Random, problem: Problem) -> dict[str, int]:
     arrays = placed(problem)
     units = draw.sample([1, 2, 3, _FAR], k=min(4, len(arrays)))
-    return {p.name: many * unit(problem, p) for p, many in zip(arrays, itertools.cycle(units), strict=False)}
+    return {
+        p.name: units_past * unit(problem, p) for p, units_past in zip(arrays, itertools.cycle(units), strict=False)
+    }
 
 
 def _few_blocks(draw: random.Random, problem: Problem) -> Iterator[Case]:
-    for many in CHIPS:
-        yield Case(among(draw, problem, {}), "normal", 0, multiprocessors=many)
+    for multiprocessors in CHIPS:
+        yield Case(among(draw, problem, {}), "normal", 0, multiprocessors=multiprocessors)
 
 
 def _wide(draw: random.Random, problem: Problem) -> Iterator[Case]:
@@ -283,7 +301,9 @@ def _wide(draw: random.Random, problem: Problem) -> Iterator[Case]:
         least = max([least_near(most), *(width + 1 for width in passed[-1:])])
         for kind in kinds_when_wide(problem, most):
             size = draw.randint(least, most)
-            sizes = alone(draw, problem, {name: size}) if least_near(most) < most else around(draw, problem, name)
+            sizes = (
+                alone(draw, problem, {name: size}) if least_near(most) < most else stencil_sizes(draw, problem, name)
+            )
             yield Case(sizes, kind, 0, once=size > ONCE)
 
 

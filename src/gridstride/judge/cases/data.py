@@ -28,9 +28,9 @@ _PART = 1 << 20  # elements that one thread makes at a time: they fit its cache
 def kinds(problem: Problem) -> tuple[str, ...]:
     """The kinds of data that make sense for the problem's inputs."""
     floats = any(np.dtype(p.dtype).kind == "f" for p in problem.parameters)
-    known = tuple(_FLOATS) if floats else ("normal", "equal", "spikes")
+    kind_names = tuple(_FLOATS) if floats else ("normal", "equal", "spikes")
     left_out = {*problem.without, *(INFINITE if "nonfinite" in problem.without else ())}
-    general = (kind_name for kind in known if kind not in left_out for kind_name in _by_array(problem, kind))
+    general = (kind_name for kind in kind_names if kind not in left_out for kind_name in _by_array(problem, kind))
     return (*general, *problem.special)
 
 
@@ -40,10 +40,10 @@ def _by_array(problem: Problem, kind: str) -> tuple[str, ...]:
     Numbers take their turn too, unless the problem has its own ones made of what is drawn.
     """
     floats = [p for p in problem.parameters if p.given and np.dtype(p.dtype).kind == "f"]
-    alone = next((prefix for prefix, arrays in _ALONE.items() if arrays == kind), "")
+    prefix_of_kind = next((prefix for prefix, arrays in _ALONE.items() if arrays == kind), "")
     numbers = kind == "nonfinite" and problem.arrange is None
     names = [p.name for p in floats if p.role != "scalar" or numbers]
-    return tuple(f"{alone}{name}" for name in names) if alone and len(names) > 1 else (kind,)
+    return tuple(f"{prefix_of_kind}{name}" for name in names) if prefix_of_kind and len(names) > 1 else (kind,)
 
 
 def general_kinds(problem: Problem) -> dict[str, str]:
@@ -57,9 +57,9 @@ def _general(kind: str) -> str:
 
 def generate(problem: Problem, case: Case) -> dict[str, Any]:
     """Values for every parameter of the problem but the pure outputs, drawn from the case's seed."""
-    known = dict.fromkeys((*_FLOATS, *kinds(problem), *problem.special))
-    if case.data not in known:
-        raise ValueError(f"{case.data!r} is no kind of data: {', '.join(known)}")
+    kind_names = dict.fromkeys((*_FLOATS, *kinds(problem), *problem.special))
+    if case.data not in kind_names:
+        raise ValueError(f"{case.data!r} is no kind of data: {', '.join(kind_names)}")
     draw = np.random.default_rng(case.seed)
     values = {p.name: _values(problem, p, case, draw) for p in problem.parameters if p.given}
     if problem.arrange:
@@ -71,14 +71,14 @@ def generate(problem: Problem, case: Case) -> dict[str, Any]:
     return values | _beside(problem, case, values, changed, draw) | changed
 
 
-def partly(problem: Problem, values: Values, others: Values, seed: int) -> dict[str, Any]:
+def partly(problem: Problem, values: Values, alternative: Values, seed: int) -> dict[str, Any]:
     """Values in which a quarter of the elements are others: whoever knows its input again by a few of them is wrong.
 
     Both are of one case's sizes. Arrays of whole numbers stay as they are: they may be places in others.
     """
     draw = np.random.default_rng(seed)
     floats = [p for p in problem.parameters if p.given and p.shape and np.dtype(p.dtype).kind == "f"]
-    changed = {p.name: (draw.random(values[p.name].shape) < _CHANGED, others[p.name]) for p in floats}
+    changed = {p.name: (draw.random(values[p.name].shape) < _CHANGED, alternative[p.name]) for p in floats}
     return {**values, **{name: np.where(where, other, values[name]) for name, (where, other) in changed.items()}}
 
 
@@ -90,8 +90,8 @@ def _beside(problem: Problem, case: Case, values: Values, changed: Values, draw:
     arrange their data give arrays a meaning of their own.
     """
     plain = problem.arrange is None and case.hidden
-    known = kinds(problem) if plain and case.seed % 2 else ()
-    arrays = [p.name for p in problem.parameters if f"not a number in {p.name}" in known and p.name not in changed]
+    kind_names = kinds(problem) if plain and case.seed % 2 else ()
+    arrays = [p.name for p in problem.parameters if f"not a number in {p.name}" in kind_names and p.name not in changed]
     chosen = {name: np.array(values[name]) for name in arrays if np.ndim(values[name])}
     for array in chosen.values():
         array[draw.random(array.shape) < _BAD] = np.nan
@@ -129,8 +129,9 @@ def _kind_of(problem: Problem, parameter: Parameter, case: Case) -> str:
     if case.data in problem.special:
         return "normal"
     general = _general(case.data)
-    if general == "infinite" and not _has_infinities(problem, parameter, case):
-        return "positive"  # each infinity keeps its sign: of those of both signs any sum is NaN, and shows nothing
+    if general == "infinite":  # each infinity keeps its sign: of those of both signs any sum is NaN, and shows nothing
+        signed = "infinite" if case.seed // 8 % 2 else "infinite below"
+        return signed if _has_infinities(problem, parameter, case) else "positive"
     if general == case.data or case.data.endswith(f" in {parameter.name}"):
         return general
     return _ZEROS[case.seed % 2]
@@ -161,14 +162,20 @@ def _draw(dtype: np.dtype[Any], kind: str, shape: tuple[int, ...], draw: np.rand
         return np.full(shape, draw.integers(low, high, endpoint=True), dtype)
     if kind == "spikes":
         return draw.choice(np.array([low, high], dtype), shape)
-    return _in_parts(dtype, shape, draw, lambda count, one: one.integers(low, high, count, dtype, endpoint=True))
+    return _in_parts(
+        dtype, shape, draw, lambda count, generator: generator.integers(low, high, count, dtype, endpoint=True)
+    )
 
 
 def _normal(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     """random, standard normal (whole numbers: uniform): where lower precision shows"""
     if dtype.itemsize > 4:
-        return _in_parts(np.dtype(np.float64), shape, draw, lambda count, one: one.standard_normal(count, np.float64))
-    return _in_parts(np.dtype(np.float32), shape, draw, lambda count, one: one.standard_normal(count, np.float32))
+        return _in_parts(
+            np.dtype(np.float64), shape, draw, lambda count, generator: generator.standard_normal(count, np.float64)
+        )
+    return _in_parts(
+        np.dtype(np.float32), shape, draw, lambda count, generator: generator.standard_normal(count, np.float32)
+    )
 
 
 def _in_parts(
@@ -181,21 +188,21 @@ def _in_parts(
     values = np.empty(size, dtype)
     starts = range(0, size, _PART)
 
-    def fill(start: int, one: Generator) -> None:
+    def fill(start: int, generator: Generator) -> None:
         part = values[start : start + _PART]
-        part[...] = make(part.size, one)
+        part[...] = make(part.size, generator)
 
     seeds = draw.bit_generator.seed_seq.spawn(len(starts))  # type: ignore[attr-defined]
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(fill, starts, map(np.random.default_rng, seeds)))
     except RuntimeError:  # no thread can be started where addresses are few: one makes the same numbers
-        for start, one in zip(starts, map(np.random.default_rng, seeds), strict=True):
-            fill(start, one)
+        for start, stream in zip(starts, map(np.random.default_rng, seeds), strict=True):
+            fill(start, stream)
     return values.reshape(shape)
 
 
-def _whole(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+def _small_integers(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     """small whole numbers, so that sums are exact and there is no tolerance to argue about"""
     return draw.integers(-_WHOLE, _WHOLE, shape, endpoint=True)
 
@@ -232,7 +239,15 @@ def _small(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generat
 
 def _infinite(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
     """infinities of one sign at both ends, or one anywhere: sums are infinite, who takes one from another has NaN"""
-    value = draw.choice([np.inf, -np.inf])
+    return _with_infinities(shape, draw, np.inf)
+
+
+def _infinite_below(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """the same below zero"""
+    return _with_infinities(shape, draw, -np.inf)
+
+
+def _with_infinities(shape: tuple[int, ...], draw: np.random.Generator, value: float) -> Array:
     values = _with_one(draw, shape, value)
     if (
         values.ndim > 1 and values.size
@@ -263,8 +278,8 @@ def _not_a_number(dtype: np.dtype[Any], shape: tuple[int, ...], draw: np.random.
     return _with_one(draw, shape, np.nan, values)
 
 
-def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float, others: Array | None = None) -> Array:
-    values = draw.standard_normal(shape) if others is None else others
+def _with_one(draw: np.random.Generator, shape: tuple[int, ...], value: float, base: Array | None = None) -> Array:
+    values = draw.standard_normal(shape) if base is None else base
     if values.size:
         values.flat[(0, values.size - 1, int(draw.integers(values.size)))[draw.integers(3)]] = value
     return values
@@ -324,7 +339,7 @@ def any_bits(shape: tuple[int, ...], draw: np.random.Generator) -> Array:
 
 _FLOATS: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator], Array]] = {
     "normal": _normal,
-    "whole": _whole,
+    "whole": _small_integers,
     "equal": _equal,
     "cancellation": _cancellation,
     "spikes": _spikes,
@@ -341,6 +356,7 @@ _BESIDE: dict[str, Callable[[np.dtype[Any], tuple[int, ...], np.random.Generator
     "half zeros": _half_zeros,
     "zeros only": _only_zeros,
     "positive": _positive,
+    "infinite below": _infinite_below,
     "infinite or NaN": _unbounded,
 }
 

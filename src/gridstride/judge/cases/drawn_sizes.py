@@ -24,22 +24,22 @@ def alone(draw: random.Random, problem: Problem, sizes: Mapping[str, int], *, le
     """These sizes, and next to nothing of the others: `least` or more, and two at least of what is in no output, such
     as the blocks of a cache or the terms of a sum: of one alone every place would hold the same.
     """
-    seen = frozenset[str]().union(*(names(extent) for p in problem.outputs for extent in p.shape))
+    output_sizes = frozenset[str]().union(*(names(extent) for p in problem.outputs for extent in p.shape))
     drawn = {
-        name: draw.randint(min(least if name in seen else max(least, 2), limit), min(3, limit))
+        name: draw.randint(min(least if name in output_sizes else max(least, 2), limit), min(3, limit))
         for name, limit in free_sizes(problem).items()
     }
     return strided(draw, problem, {**drawn, **sizes})
 
 
-def around(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:
+def stencil_sizes(draw: random.Random, problem: Problem, name: str) -> dict[str, int]:
     """A small size at its largest, the others two to three times as large as far as they go: an image in which every
     weight of a stencil of the largest radius counts.
     """
     most = problem.widest[name]
     sizes = {
-        other: draw.randint(min(limit, 2 * most + 1), min(limit, 3 * most))
-        for other, limit in free_sizes(problem).items()
+        other_name: draw.randint(min(limit, 2 * most + 1), min(limit, 3 * most))
+        for other_name, limit in free_sizes(problem).items()
     }
     return strided(draw, problem, {**sizes, name: most})
 

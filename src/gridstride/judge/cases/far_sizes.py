@@ -1,7 +1,8 @@
 """Sizes beyond those that every kernel is run at, up to the timed one: where this kernel's own numbers end.
 
 A count of 24 bits, a guard, a table or a capped grid is right up to a number, and that number stands in the kernel's
-text or follows from its launch. The size just past it is run once, on all cores and without the sanitizer.
+text or follows from its launch. The size just past it is run once, on all cores and without the sanitizer. Numbers up
+to 2^18 are many in any text: where no other case is as large as that, one is, whatever the text says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gridstride.judge.symbols import ExpressionError, evaluate, names
 
 _LEAST, _MOST = 1 << 18, 1 << 31
 _ELEMENTS = 160 << 20  # of all arrays of a case together
+_USUAL_ELEMENTS = 4 << 20  # of one that every kernel gets
 _SIZES = 3  # of one kernel
 _MARGIN = 1 << 10  # elements past a number
 _SMS = 132
@@ -53,7 +55,7 @@ def far_sizes(problem: Problem, launch: SymbolicLaunch, constants: Iterable[int]
 
 def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
     """A size past the end: two or four times as far where there is room: what is behind it decides something then."""
-    far = (many * end for many in (4, 2) if many * end < problem.timed[name])
+    far = (multiple * end for multiple in (4, 2) if multiple * end < problem.timed[name])
     size = next((size for size in far if _elements(problem, name, size) <= _ELEMENTS), end)
     return size + draw.randint(1, _MARGIN)
 
@@ -61,10 +63,22 @@ def _past(problem: Problem, name: str, end: int, draw: random.Random) -> int:
 def far_cases(
     problem: Problem, launch: SymbolicLaunch, constants: Iterable[int], draw: random.Random
 ) -> Iterator[Case]:
-    """One case past each of them."""
-    for name, end in far_sizes(problem, launch, constants):
-        sizes = {**dict.fromkeys(problem.largest, 1), name: _past(problem, name, end, draw)}
+    """One case past each of them, and one of a size up to which a text's numbers say nothing."""
+    far = [(name, _past(problem, name, end, draw)) for name, end in far_sizes(problem, launch, constants)]
+    for name, size in (*usual_far_sizes(problem, draw), *far):
+        sizes = {**dict.fromkeys(problem.largest, 1), name: size}
         yield Case(sizes, "normal", draw.randrange(2**31), hidden=True, once=True)
+
+
+def usual_far_sizes(problem: Problem, draw: random.Random) -> Iterator[tuple[str, int]]:
+    """A size of some 2^18 for each that goes less far in all other cases, and further when it is timed; less where its
+    arrays would be too large.
+    """
+    for name, most in problem.widest.items():
+        room = _USUAL_ELEMENTS // max(1, _elements(problem, name, 1))
+        last = min(_LEAST + _MARGIN, problem.timed[name], room)
+        if most < min(_LEAST, last):
+            yield name, draw.randint(max(most, last - last // 8), last)
 
 
 def _ends_of_growth(problem: Problem, launch: SymbolicLaunch, name: str) -> Iterator[int]:

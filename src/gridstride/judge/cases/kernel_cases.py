@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from gridstride.judge.cases.branches import Branch, Combination, branches
 from gridstride.judge.cases.case_list import ONCE, large_cases, ordered
-from gridstride.judge.cases.coverage import CROWDED, placed, unit
+from gridstride.judge.cases.coverage import kinds_when_crowded, placed, unit
 from gridstride.judge.cases.data import kinds
-from gridstride.judge.cases.drawn_sizes import alone, among, strided
+from gridstride.judge.cases.drawn_sizes import alone, among, strided, vectorisable
 from gridstride.judge.cases.far_sizes import far_cases
 from gridstride.judge.cases.product_cases import product_cases
 from gridstride.judge.cases.size_conditions import SizeCondition
@@ -18,6 +19,7 @@ from gridstride.judge.cases.size_products import SizeProduct
 from gridstride.judge.cases.sizes import (
     BLOCKS,
     FLOAT_WIDTH,
+    MOST_OF_SEVERAL_TURNS,
     TAILS,
     WIDTHS,
     crowded,
@@ -26,11 +28,13 @@ from gridstride.judge.cases.sizes import (
     least_near,
     many_blocks,
     persistent,
+    several_turns,
     whole_tiles,
 )
 from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Order, Problem
 
+_FITTING = (256, 1024)  # elements of a row that kernels keep in registers, or have a thread for each of
 _IN_STEP = 1024
 """Blocks, and up to twice as many, that are in step in one case."""
 _BETWEEN: tuple[tuple[Order, int], ...] = (("reversed", 1), ("in step", 1), ("reversed", 3))  # launches of small sizes
@@ -45,6 +49,7 @@ class KernelText:
     constants: tuple[int, ...] = ()
     products: tuple[SizeProduct, ...] = ()
     keeps: bool = False
+    tallies: bool = True
 
 
 def kernel_cases(
@@ -64,15 +69,14 @@ def kernel_cases(
     for name, tile in many_blocks(problem, launch).items():
         size = draw.randint(BLOCKS * tile + 1, problem.widest[name])
         cases.append(Case(alone(draw, problem, {name: size}), "normal", draw.randrange(2**31), hidden=True, once=True))
-    for name in crowded(problem, launch):
-        most = problem.widest[name]
-        for kind in CROWDED:
-            if kind not in problem.without:
-                size = draw.randint(least_near(most), most)
-                one = Case(alone(draw, problem, {name: size}), kind, draw.randrange(2**31), multiprocessors=1)
-                cases.append(replace(one, hidden=True, once=True))
+    for name, most in crowded(problem, launch, tallies=text.tallies).items():
+        for kind in kinds_when_crowded(problem, tallies=text.tallies):
+            size = draw.randint(least_near(most), most)
+            single = Case(alone(draw, problem, {name: size}), kind, draw.randrange(2**31), multiprocessors=1)
+            cases.append(replace(single, hidden=True, once=True))
     for sizes in persistent(problem, launch):
         cases.append(Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=True))
+    cases += _in_turns(draw, problem, launch)
     for sizes in _whole_tiles(draw, problem, launch):
         cases.append(Case(sizes, "normal", draw.randrange(2**31), hidden=True))
     if text.float_index:
@@ -84,6 +88,23 @@ def kernel_cases(
         reaching = _at_branch(draw, problem, branch)
         cases += [replace(case, seed=draw.randrange(2**31), hidden=True) for case in reaching]
     return (*ordered(cases), *(_left_over(draw, problem, launch) if text.keeps else ()))
+
+
+def _in_turns(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[Case]:
+    """Blocks of one multiprocessor with many turns each, over rows that can be read in vectors, short ones among them
+    (what is for rows that fit somewhere), and over any.
+    """
+    for name, turns in several_turns(problem, launch).items():
+        short = [{**vectorisable(draw, problem), **_eights(draw, problem, most)} for most in _FITTING]
+        for base_sizes in (*short, vectorisable(draw, problem), among(draw, problem, {})):
+            sizes = strided(draw, problem, {**base_sizes, name: turns})
+            if prod(sizes.values()) <= MOST_OF_SEVERAL_TURNS:
+                yield Case(sizes, "normal", draw.randrange(2**31), multiprocessors=1, hidden=True, once=turns > ONCE)
+
+
+def _eights(draw: random.Random, problem: Problem, most: int) -> dict[str, int]:
+    """Every size that is drawn as a multiple of eight, up to `most`."""
+    return {name: 8 * draw.randint(1, max(1, min(most, limit) // 8)) for name, limit in free_sizes(problem).items()}
 
 
 def _whole_tiles(draw: random.Random, problem: Problem, launch: SymbolicLaunch) -> Iterator[dict[str, int]]:

@@ -62,24 +62,24 @@ class _Variation:
 def path_cases(problem: Problem, cases: Sequence[Case], paths: Sequence[KernelPath], *, seed: int) -> tuple[Case, ...]:
     """Variations of `cases`, whose first runs took `paths`: the least of each that took a way, rare ways first."""
     draw = random.Random(f"{problem.name} {seed} paths")
-    known = [number for number, path in enumerate(paths) if path.outcomes]
-    work = {number: max(problem.work(cases[number].sizes)) for number in known}
-    left = _LEAST_WORK + sum(work.values()) // _SHARE
+    with_outcomes = [number for number, path in enumerate(paths) if path.outcomes]
+    work = {number: max(problem.work(cases[number].sizes)) for number in with_outcomes}
+    remaining_work = _LEAST_WORK + sum(work.values()) // _SHARE
     most = max(_LEAST_CASES, len(cases) // _SHARE)
-    tried: dict[tuple[int, int], Case] = {}
+    new_cases: dict[tuple[int, int], Case] = {}
     variations = [*_variations(problem)]
-    for way in _ways([paths[number].outcomes for number in known]):
-        members = sorted((known[index] for index in way), key=work.__getitem__)
+    for way in _ways([paths[number].outcomes for number in with_outcomes]):
+        members = sorted((with_outcomes[index] for index in way), key=work.__getitem__)
         covered = frozenset(members)
         for which, variation in enumerate(variations):
             base = members[0]
-            if len(tried) >= most or any((member, which) in tried for member in members):
+            if len(new_cases) >= most or any((member, which) in new_cases for member in members):
                 continue
-            if work[base] <= left and not _was_tried(cases, known, covered, variation):
-                left -= work[base]
-                other = variation.apply(replace(cases[base], again=False, fresh=False))
-                tried[base, which] = replace(other, seed=draw.randrange(2**31), hidden=True)
-    return tuple(tried.values())
+            if work[base] <= remaining_work and not _was_tried(cases, with_outcomes, covered, variation):
+                remaining_work -= work[base]
+                varied = variation.apply(replace(cases[base], again=False, fresh=False))
+                new_cases[base, which] = replace(varied, seed=draw.randrange(2**31), hidden=True)
+    return tuple(new_cases.values())
 
 
 def _ways(outcomes: Sequence[bytes]) -> Iterator[Array]:
@@ -98,10 +98,12 @@ def _ways(outcomes: Sequence[bytes]) -> Iterator[Array]:
     yield from sorted(rows.values(), key=len)
 
 
-def _was_tried(cases: Sequence[Case], known: Sequence[int], covered: frozenset[int], variation: _Variation) -> bool:
+def _was_tried(
+    cases: Sequence[Case], with_outcomes: Sequence[int], covered: frozenset[int], variation: _Variation
+) -> bool:
     """Whether a case of the way is so, or one of the same sizes is and went elsewhere: it is that which decides."""
     sizes = {_launched(cases[number]) for number in covered}
-    return any(variation.holds(cases[number]) for number in known
+    return any(variation.holds(cases[number]) for number in with_outcomes
                if number in covered or _launched(cases[number]) in sizes)  # fmt: skip
 
 
@@ -138,5 +140,5 @@ def _moved(offsets: Mapping[str, int]) -> _Variation:
 
 def never_run(paths: Sequence[KernelPath]) -> tuple[int, ...]:
     """Lines of the kernel that none of these runs came to."""
-    known = [path.unreached for path in paths if path.outcomes]
-    return tuple(sorted(frozenset.intersection(*known))) if known else ()
+    unreached = [path.unreached for path in paths if path.outcomes]
+    return tuple(sorted(frozenset.intersection(*unreached))) if unreached else ()

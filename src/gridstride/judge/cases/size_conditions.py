@@ -139,28 +139,28 @@ def _differences(lines: Sequence[tuple[str, str]], values: Mapping[str, tuple[To
         operand_tokens = [operand_value(operand, values) for operand in operands.split(", ")[1:]]
         if name not in ("xor", "sub", "add") or len(operand_tokens) != 2 or kind not in _TYPES:
             continue
-        for one, other in (operand_tokens, operand_tokens[::-1]):
-            size = [condition for condition in one if not str(condition).startswith("as.")]
-            if len(size) == 1 and _PLACE.fullmatch(str(size[0])) and len(other) == 1 and isinstance(other[0], int):
-                number = -other[0] if name == "add" else other[0]
+        for first, second in (operand_tokens, operand_tokens[::-1]):
+            size = [condition for condition in first if not str(condition).startswith("as.")]
+            if len(size) == 1 and _PLACE.fullmatch(str(size[0])) and len(second) == 1 and isinstance(second[0], int):
+                number = -second[0] if name == "add" else second[0]
                 if number > _LEAST_DIFFERENCE:
-                    conditions[SizeCondition(one, "eq", kind, (number,))] = None
+                    conditions[SizeCondition(first, "eq", kind, (number,))] = None
     yield from list(conditions)[:_MOST_DIFFERENCES]
 
 
 def changes(condition: Callable[[int], bool], most: int) -> list[int]:
     """The sizes up to `most` after which a condition is another one."""
-    tried = [1]
-    while tried[-1] < most:
-        tried.append(min(most, max(tried[-1] + 1, int(tried[-1] * _GROWTH))))
+    points = [1]
+    while points[-1] < most:
+        points.append(min(most, max(points[-1] + 1, int(points[-1] * _GROWTH))))
     thresholds = []
-    for low, high in pairwise(tried):
-        before = condition(low)
-        if before == condition(high):
+    for low, high in pairwise(points):
+        outcome = condition(low)
+        if outcome == condition(high):
             continue
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if condition(middle) == before else (low, middle)
+            low, high = (middle, high) if condition(middle) == outcome else (low, middle)
         thresholds.append(low)
     return thresholds
 
@@ -169,19 +169,21 @@ def changes(condition: Callable[[int], bool], most: int) -> list[int]:
 def register_values(lines: Sequence[tuple[str, str]]) -> dict[str, tuple[Token, ...]]:
     """Registers that hold arithmetic on parameters; those that are set more than once are left out."""
     values: dict[str, tuple[Token, ...]] = {}
-    known: set[str] = set()
+    assigned: set[str] = set()
     for opcode, operands in lines:
         target, _, sources = operands.partition(", ")
-        if target in known:
+        if target in assigned:
             values.pop(target, None)
             continue
-        known.add(target)
-        if tokens := _made(opcode.split("."), sources, values):
+        assigned.add(target)
+        if tokens := _result_expression(opcode.split("."), sources, values):
             values[target] = tokens
     return values
 
 
-def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token, ...]]) -> tuple[Token, ...]:
+def _result_expression(
+    opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token, ...]]
+) -> tuple[Token, ...]:
     """What an instruction leaves, as an expression; nothing where it is not followed."""
     name, forms = opcode[0], opcode[1:]
     kind = forms[-1].replace("b", "u") if forms else ""
@@ -208,16 +210,16 @@ def _made(opcode: Sequence[str], operands: str, values: Mapping[str, tuple[Token
 
 def _product(forms: Sequence[str], kind: str, factors: Sequence[tuple[Token, ...]]) -> tuple[Token, ...]:
     """A register's worth of a product: its low half, its high one, or all of it in a register twice as wide."""
-    one, other = factors[0], factors[1]
+    first, second = factors[0], factors[1]
     if "wide" in forms:
         wide = f"mul.{kind[0]}{_WIDER[kind]}" if kind in _WIDER else ""
-        return _short((*one, f"as.{kind}", *other, f"as.{kind}", wide)) if wide else ()
+        return _short((*first, f"as.{kind}", *second, f"as.{kind}", wide)) if wide else ()
     if "hi" not in forms:
-        return _short((*one, *other, f"mul.{kind}"))
+        return _short((*first, *second, f"mul.{kind}"))
     if kind in _WIDER:
         product = _product(["wide"], kind, factors)
         return _short((*product, int(kind[1:]), f"shr.{kind[0]}{_WIDER[kind]}")) if product else ()
-    return _short((*one, *other, f"hi.{kind}"))
+    return _short((*first, *second, f"hi.{kind}"))
 
 
 def _short(expression: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -284,11 +286,11 @@ def _as(values: Values, kind: str) -> Values:
 
 def _high(a: Values, b: Values) -> Values:
     """The high half of a product of 128 bits; by halves, since there is no number of that length."""
-    one, other = a.view(np.uint64), b.view(np.uint64)
+    first, second = a.view(np.uint64), b.view(np.uint64)
     low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
-    crossed = (one >> high) * (other & low) + (((one & low) * (other & low)) >> high)
-    middle = (one & low) * (other >> high) + (crossed & low)
-    result: Values = (one >> high) * (other >> high) + (crossed >> high) + (middle >> high)
+    crossed = (first >> high) * (second & low) + (((first & low) * (second & low)) >> high)
+    middle = (first & low) * (second >> high) + (crossed & low)
+    result: Values = (first >> high) * (second >> high) + (crossed >> high) + (middle >> high)
     if a.dtype == np.uint64:
         return result
     signed: Values = result.view(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)

@@ -101,37 +101,37 @@ def size_products(ptx: str) -> tuple[SizeProduct, ...]:
     """Those of a module. A block's and a thread's number count as how many there are, and a factor that is not
     followed, such as a ticket, as up to the grid, and beside a block's number or in a function as any size.
     """
-    made: dict[tuple[Token, ...], SizeProduct] = {}
+    products_by_most: dict[tuple[Token, ...], SizeProduct] = {}
     entry = _ENTRY.search(ptx)
-    places = [int(place) for place in _WHOLE.findall(entry[1])] if entry else []
+    size_indices = [int(index) for index in _WHOLE.findall(entry[1])] if entry else []
     for kind, body in _BODY.findall(ptx):
-        for product in _products(body, places) if kind == "entry" else _products_of_function(body, places):
-            made.setdefault(product.most, product)
-    return tuple(made.values())[:MOST]
+        for product in _products(body, size_indices) if kind == "entry" else _products_of_function(body, size_indices):
+            products_by_most.setdefault(product.most, product)
+    return tuple(products_by_most.values())[:MOST]
 
 
-def _products(body: str, places: Iterable[int]) -> Iterator[SizeProduct]:
+def _products(body: str, size_indices: Iterable[int]) -> Iterator[SizeProduct]:
     body = body.replace("%ctaid.", "%nctaid.").replace("%tid.", "%ntid.")
     values = register_values(INSTRUCTION.findall(body))
     for line, operands in _factors(body):
-        one, other = (
+        first, second = (
             (operand,) if isinstance(operand, int) else operand_value(operand, values) for operand in operands
         )
-        known = one or other
-        if not one and isinstance(operands[1], int):
+        index_factor = first or second
+        if not first and isinstance(operands[1], int):
             continue  # packs bytes, or makes a float's exponent
-        products = [(*(one or _GRID), *(other or _GRID), "mul.s64")]
-        if not (one and other) and "g0" in known:
-            products += [(*known, f"p{place}", "mul.s64") for place in places]
+        products = [(*(first or _GRID), *(second or _GRID), "mul.s64")]
+        if not (first and second) and "g0" in index_factor:
+            products += [(*index_factor, f"p{index}", "mul.s64") for index in size_indices]
         for most in products:
             if any(_SIZE.match(str(token)) for token in most) and len(most) <= MOST_TOKENS:
                 yield SizeProduct(line, most)
 
 
-def _products_of_function(body: str, places: Iterable[int]) -> Iterator[SizeProduct]:
+def _products_of_function(body: str, size_indices: Iterable[int]) -> Iterator[SizeProduct]:
     for line, operands in _factors(body):
         if not any(isinstance(operand, int) for operand in operands):
-            yield from (SizeProduct(line, (f"p{place}", *_GRID, "mul.s64")) for place in places)
+            yield from (SizeProduct(line, (f"p{index}", *_GRID, "mul.s64")) for index in size_indices)
 
 
 def _factors(body: str) -> Iterator[tuple[int, tuple[str | int, str | int]]]:
@@ -143,10 +143,10 @@ def _factors(body: str) -> Iterator[tuple[int, tuple[str | int, str | int]]]:
         instruction = INSTRUCTION.match(text)
         if instruction is None:
             continue
-        _, one, other, *_ = (*(operand.strip() for operand in instruction[2].split(",")), "", "")
-        if instruction[1] == _SHIFT and other.isdecimal() and int(other) < 32:
-            yield line, (one, 1 << int(other))
+        _, first, second, *_ = (*(operand.strip() for operand in instruction[2].split(",")), "", "")
+        if instruction[1] == _SHIFT and second.isdecimal() and int(second) < 32:
+            yield line, (first, 1 << int(second))
         elif _PRODUCT.match(instruction[1]):
-            number = int(other) if other.lstrip("-").isdecimal() else other
+            number = int(second) if second.lstrip("-").isdecimal() else second
             if not isinstance(number, int) or abs(number) < _OF_HASHES:
-                yield line, (one, number)
+                yield line, (first, number)

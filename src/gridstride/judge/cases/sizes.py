@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import random
 from collections.abc import Iterable, Mapping
@@ -71,8 +72,8 @@ def rounded_down(limit: int) -> list[int]:
 
 def small_classes(limit: int) -> dict[str, Array]:
     """Those of `size_classes` that hold less than a warp: nothing else should be small beside them."""
-    known = size_classes(limit, ())
-    return {name: known[name] for name in ("1", "2 to 7", f"8 to {WARP - 1}") if name in known}
+    classes = size_classes(limit, ())
+    return {name: classes[name] for name in ("1", "2 to 7", f"8 to {WARP - 1}") if name in classes}
 
 
 def elongated(problem: Problem) -> list[tuple[str, str]]:
@@ -137,8 +138,8 @@ def whole_tiles(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     room for one. Empty where the launch has no tiles.
     """
     tiles = launch_tiles(problem, launch)
-    others = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
-    return {**others, **tiles} if tiles else {}
+    other_sizes = {name: WARP if limit >= WARP else 1 for name, limit in free_sizes(problem).items()}
+    return {**other_sizes, **tiles} if tiles else {}
 
 
 def many_blocks(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
@@ -147,18 +148,36 @@ def many_blocks(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
     return {name: tile for name, tile in tiles.items() if BLOCKS * tile < problem.widest.get(name, 0)}
 
 
-def crowded(problem: Problem, launch: SymbolicLaunch) -> list[str]:
-    """Sizes near whose largest a block on a chip of one multiprocessor has more of the work than in any other case,
-    while where the problem is timed it has more than there is room for here: what a block counts, in 16 bits or in a
-    float, then goes as far as it can. A grid that no size is in is the same on every chip.
+def crowded(problem: Problem, launch: SymbolicLaunch, *, tallies: bool) -> dict[str, int]:
+    """Sizes near which a block on a chip of one multiprocessor has more of the work than in any other case, while where
+    the problem is timed it has more than there is room for here: what a block counts, in 16 bits or in a float, then
+    goes as far as it can. A grid that no size is in is the same on every chip. Threads that have nowhere to count
+    together (`tallies`) count rounds of their own.
     """
     fixed = not frozenset[str]().union(*map(names, launch.grid)) & {*problem.sizes, MULTIPROCESSORS}
-    crowded_sizes = []
+    sizes = {}
     for name, most in problem.widest.items():
-        usual, alone = (_share(problem, launch, {**problem.largest, name: most}, many) for many in (_SMS, 1))
-        if (fixed or alone > usual) and _share(problem, launch, problem.timed, _SMS) > usual:
-            crowded_sizes.append(name)
-    return crowded_sizes
+        usual, single = (
+            _share(problem, launch, {**problem.largest, name: most}, multiprocessors) for multiprocessors in (_SMS, 1)
+        )
+        if (fixed or single > usual) and _share(problem, launch, problem.timed, _SMS) > usual:
+            sizes[name] = most if tallies else _many_rounds(problem, launch, name, most)
+    return sizes
+
+
+def _many_rounds(problem: Problem, launch: SymbolicLaunch, name: str, most: int) -> int:
+    """The least size near which each block on one multiprocessor has more than an unsigned short counts; `most` where
+    there is none.
+    """
+    smallest = {**dict.fromkeys(problem.largest, 1), MULTIPROCESSORS: 1}
+
+    def counted(value: int) -> bool:
+        return least_near(value) > BLOCKS * prod(launch.shape({**smallest, name: value}).grid)
+
+    try:
+        return min(bisect.bisect_left(range(most + 1), True, lo=1, key=counted), most)
+    except ExpressionError:
+        return most
 
 
 def persistent(problem: Problem, launch: SymbolicLaunch) -> list[dict[str, int]]:
@@ -167,12 +186,22 @@ def persistent(problem: Problem, launch: SymbolicLaunch) -> list[dict[str, int]]
     """
     rows = []
     for (wide, most), (other, limit) in itertools.product(problem.widest.items(), free_sizes(problem).items()):
-        others = {**dict.fromkeys(problem.largest, 1), wide: most}
-        turns = _turns(problem, launch, others, other, limit) if wide != other else 0
+        base_sizes = {**dict.fromkeys(problem.largest, 1), wide: most}
+        turns = _turns(problem, launch, base_sizes, other, limit) if wide != other else 0
         if turns and turns * most <= MOST_OF_SEVERAL_TURNS:
-            rows.append({name: {**others, other: turns}.get(name, 0) for name in problem.largest})
+            rows.append({name: {**base_sizes, other: turns}.get(name, 0) for name in problem.largest})
     strided = problem.strides.items()
     return [{**sizes, **{stride: sizes[width] for stride, width in strided}} for sizes in rows]
+
+
+def several_turns(problem: Problem, launch: SymbolicLaunch) -> dict[str, int]:
+    """Of each size that a grid for one multiprocessor stops to grow with, so much that each block takes nine turns:
+    rows, whose other extents may be of any kind, and more of them than a ring has stages.
+    """
+    free, ones = free_sizes(problem), dict.fromkeys(problem.largest, 1)
+    most = {name: max(limit, problem.widest.get(name, 0)) for name, limit in free.items() if len(free) > 1}
+    turns = {name: _turns(problem, launch, ones, name, limit) for name, limit in most.items()}
+    return {name: min(3 * size, most[name]) for name, size in turns.items() if size}
 
 
 def _turns(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], name: str, limit: int) -> int:
@@ -180,15 +209,16 @@ def _turns(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], n
     up to the limit, as on other chips.
     """
 
-    def blocks(value: int, many: int = 1) -> int:
-        return prod(launch.shape({**sizes, name: value, MULTIPROCESSORS: many}).grid)
+    def blocks(value: int, multiprocessors: int = 1) -> int:
+        return prod(launch.shape({**sizes, name: value, MULTIPROCESSORS: multiprocessors}).grid)
 
     try:
         last = blocks(limit)
-        end = next((value for value in range(1, limit) if blocks(value) == last), limit)
+        end = bisect.bisect_left(range(limit + 1), last, lo=1, key=blocks)
+        bounded = blocks(limit, _MANY) > last
     except ExpressionError:
         return 0
-    return 3 * end if 3 * end <= limit and blocks(limit, _MANY) > last else 0
+    return 3 * end if 3 * end <= limit and bounded else 0
 
 
 def _share(problem: Problem, launch: SymbolicLaunch, sizes: Mapping[str, int], multiprocessors: int) -> float:
@@ -216,16 +246,16 @@ def _grows(problem: Problem, launch: SymbolicLaunch, name: str, start: int, limi
     def grid(value: int) -> object:
         return launch.shape({**problem.observed, name: value, MULTIPROCESSORS: _MANY}).grid
 
-    before = grid(start)
+    start_grid = grid(start)
     reach = 1
-    while start + reach < limit and grid(start + reach) == before:
+    while start + reach < limit and grid(start + reach) == start_grid:
         reach *= 2
     low, high = start + reach // 2, min(start + reach, limit)
-    if grid(high) == before:
+    if grid(high) == start_grid:
         return 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if grid(middle) == before else (low, middle)
+        low, high = (middle, high) if grid(middle) == start_grid else (low, middle)
     return high
 
 

@@ -104,11 +104,11 @@ def _accesses(
         return ()
     buffers = Buffers(runnable.device, signature, case.sizes, inputs)
     buffers.fill(0)
-    seen = probed.run(runnable, case, buffers.arguments, np.zeros(probes.size, np.uint8))
+    recorded = probed.run(runnable, case, buffers.arguments, np.zeros(probes.size, np.uint8))
     arrays = [
         (p.name, a) for p, a in zip(signature.parameters, buffers.arguments, strict=True) if hasattr(a, "address")
     ]
-    return probes.read(seen, arrays)
+    return probes.read(recorded, arrays)
 
 
 class AccessProbes:
@@ -117,8 +117,8 @@ class AccessProbes:
     """
 
     def __init__(self, parsed: PtxModule, kernel: str, grid: Dim3, lines: Collection[int] | None) -> None:
-        known = [site for site in probe.sites(parsed, kernel) if lines is None or site.line in lines]
-        self.sites = known[:_MOST_SITES]
+        access_sites = [site for site in probe.sites(parsed, kernel) if lines is None or site.line in lines]
+        self.sites = access_sites[:_MOST_SITES]
         self.numbers = {site.number: index for index, site in enumerate(self.sites)}
         self.size = max(1, len(self.sites)) * _LANES * 8
         """Bytes of the variable that they write to."""
@@ -130,14 +130,16 @@ class AccessProbes:
 
     def read(self, variable: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> tuple[WarpAccess, ...]:
         """What the variable says after the launch; `arrays` have names, addresses and bytes."""
-        seen = variable.view(np.uint64)
-        accesses = [_access(site, seen[32 * i : 32 * i + 32], arrays) for i, site in enumerate(self.sites)]
+        recorded = variable.view(np.uint64)
+        accesses = [_access(site, recorded[32 * i : 32 * i + 32], arrays) for i, site in enumerate(self.sites)]
         return tuple(access for access in accesses if access is not None)
 
 
-def _access(site: probe.AccessSite, seen: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]) -> WarpAccess | None:
+def _access(
+    site: probe.AccessSite, recorded: np.ndarray[Any, Any], arrays: Sequence[tuple[str, Any]]
+) -> WarpAccess | None:
     """The record of one site, zero where a lane never came; addresses are kept with one added."""
-    raw = [int(number) - 1 for number in seen]
+    raw = [int(number) - 1 for number in recorded]
     touched = [address for address in raw if address >= 0]
     if not touched or site.line is None:
         return None

@@ -120,10 +120,10 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
             order = case.order if step.ordered else None
             if sanitized or (watchable and order == "in step"):  # only what is watched comes in step
                 with _reading_only(kernel.device, buffers):
-                    seen = kernel.observe(case, buffers.arguments, order)
-                if seen is not None:
-                    path = path if path.outcomes else _path(kernel, seen)
-                    findings, sanitized = translated(seen.findings, buffers), seen.model.instructions < _SHORT
+                    observed = kernel.observe(case, buffers.arguments, order)
+                if observed is not None:
+                    path = path if path.outcomes else _path(kernel, observed)
+                    findings, sanitized = translated(observed.findings, buffers), observed.model.instructions < _SHORT
             else:
                 kernel.run(case, buffers.arguments, order)
             findings = findings or _touched(buffers)
@@ -133,10 +133,10 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
     except _REFUSALS as error:
         findings = _refused(error)
     if findings and order is not None:
-        if not results and (usual := _in_turn(kernel, signature, case, inputs)):
+        if not results and (usual := _in_block_order(kernel, signature, case, inputs)):
             return Attempt(usual)
         # Of two runs on an input the one in turn was the first, and found nothing, or has just been made.
-        findings = _in_order(findings, order, alone=not results or len(results) % 2 == 1)
+        findings = _in_order(findings, order, only_in_order=not results or len(results) % 2 == 1)
     return Attempt(findings, tuple(results), path)
 
 
@@ -146,12 +146,14 @@ def _far(signature: Signature, case: Case) -> bool:
     return max((math.prod(shape) for shape in arrays), default=0) > _FAR
 
 
-def _path(kernel: Launchable, seen: Any) -> KernelPath:
-    model = seen.model
-    return KernelPath(model.outcomes, model.unreached, kernel.variables(), exact=seen.counters.exact)
+def _path(kernel: Launchable, observed: Any) -> KernelPath:
+    model = observed.model
+    return KernelPath(model.outcomes, model.unreached, kernel.variables(), exact=observed.counters.exact)
 
 
-def _in_turn(kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]) -> tuple[Finding, ...]:
+def _in_block_order(
+    kernel: Launchable, signature: Signature, case: Case, inputs: Sequence[Values]
+) -> tuple[Finding, ...]:
     """What is found in the first run of a case whose blocks go in another order first, had they gone in turn."""
     return attempt(kernel, signature, replace(case, fresh=True, once=True, swapped=False), inputs[:1]).findings
 
@@ -169,9 +171,9 @@ IN_ORDER: Mapping[Order, str] = {
 }
 
 
-def _in_order(findings: tuple[Finding, ...], order: Order, *, alone: bool) -> tuple[Finding, ...]:
-    """What was found in a run whose blocks went in another order says so; `alone`: in turn nothing was found."""
-    how = f"{IN_ORDER[order]}: in turn nothing was found" if alone else IN_ORDER[order]
+def _in_order(findings: tuple[Finding, ...], order: Order, *, only_in_order: bool) -> tuple[Finding, ...]:
+    """What was found in a run whose blocks went in another order says so, and whether in turn nothing was found."""
+    how = f"{IN_ORDER[order]}: in turn nothing was found" if only_in_order else IN_ORDER[order]
     return tuple(replace(f, message=f"{f.message} ({how})") for f in findings)
 
 
@@ -205,16 +207,16 @@ def translated(findings: Iterable[Any], buffers: Buffers | None = None) -> tuple
     """The virtual GPU's findings as the judge's; those of one kind on one line are one. That an input was written goes
     without saying where something else was found: arguments that are swapped, most often.
     """
-    kept: dict[tuple[str, int | None], Finding] = {}
+    first_by_line: dict[tuple[str, int | None], Finding] = {}
     for finding in findings:
         thread_words = {"block": finding.block, "thread": finding.thread} if finding.thread is not None else None
         message = _of_an_output(finding, buffers) if buffers else finding.message
         kind = finding.kind
         if buffers and kind == "read_only_write":
             kind, message = "input_changed", _of_an_input(finding, buffers)
-        kept.setdefault((kind, finding.line), Finding(kind, message, finding.line, thread_words))
-    causes = tuple(finding for finding in kept.values() if finding.kind != "input_changed")
-    return causes or tuple(kept.values())
+        first_by_line.setdefault((kind, finding.line), Finding(kind, message, finding.line, thread_words))
+    causes = tuple(finding for finding in first_by_line.values() if finding.kind != "input_changed")
+    return causes or tuple(first_by_line.values())
 
 
 def _of_an_output(finding: Any, buffers: Buffers) -> str:

@@ -27,15 +27,15 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ElementWriter:
-    """A thread that wrote an element, and on which line; `others` is how many times it was written besides."""
+    """A thread that wrote an element, and on which line; `other_writes` is how many times it was written besides."""
 
     line: int | None
     block: Dim3
     thread: Dim3
-    others: int
+    other_writes: int
 
     @property
-    def place(self) -> dict[str, Dim3]:
+    def position(self) -> dict[str, Dim3]:
         """As a finding's `thread`."""
         return {"block": self.block, "thread": self.thread}
 
@@ -46,7 +46,7 @@ class Blame:
 
     text: str
     line: int | None
-    place: dict[str, Dim3] | None
+    writer: dict[str, Dim3] | None
 
 
 def blame(
@@ -89,11 +89,11 @@ class _Watch:
         self._buffers.fill(0)
         start = np.zeros(_SIZE, np.uint8)
         start[:8].view(np.uint64)[0] = self._array.address + element * self._array.dtype.itemsize
-        seen = self._probed.run(self._runnable, self._case, self._buffers.arguments, start)
-        writes = int(seen[8:12].view(np.uint32)[0])
+        recorded = self._probed.run(self._runnable, self._case, self._buffers.arguments, start)
+        writes = int(recorded[8:12].view(np.uint32)[0])
         if not writes:
             return None
-        record = seen[_HEADER:].view(np.uint32).reshape(_MOST, -1)[(writes - 1) % _MOST]
+        record = recorded[_HEADER:].view(np.uint32).reshape(_MOST, -1)[(writes - 1) % _MOST]
         site, block, thread = (int(value) for value in record[:3])
         coordinates = _unfolded(block, self.shape.grid), _unfolded(thread, self.shape.block)
         return ElementWriter(self._lines.get(site), *coordinates, writes - 1)
@@ -102,17 +102,17 @@ class _Watch:
 def _somebody(watch: _Watch, element: int, shape: tuple[int, ...]) -> Blame | None:
     writer = watch.writer(element)
     if writer is None:
-        alone = np.zeros(shape, bool)
-        alone.reshape(-1)[element] = True
-        return _nobody(watch, alone)
+        element_mask = np.zeros(shape, bool)
+        element_mask.reshape(-1)[element] = True
+        return _nobody(watch, element_mask)
     if writer.line is None:
         return None
-    again = f", the last of {writer.others + 1} writes to it" if writer.others else ""
+    repetition = f", the last of {writer.other_writes + 1} writes to it" if writer.other_writes else ""
     text = (
         f"Element {_index(element, shape)} was written on line {writer.line} by thread {writer.thread} of block "
-        f"{writer.block}{again}"
+        f"{writer.block}{repetition}"
     )
-    return Blame(text, writer.line, writer.place)
+    return Blame(text, writer.line, writer.position)
 
 
 def _nobody(watch: _Watch, unwritten: Array) -> Blame | None:
@@ -139,10 +139,10 @@ def _nobody(watch: _Watch, unwritten: Array) -> Blame | None:
 def _next(watch: _Watch, near: int, writer: ElementWriter) -> tuple[str, dict[str, Dim3] | None] | None:
     """The thread that would be next in a grid of one dimension, if the threads go on as the last two writers did."""
     grid, block = watch.shape.grid, watch.shape.block
-    before = watch.writer(near - 1)
-    if before is None or grid[1:] != (1, 1) or block[1:] != (1, 1):
+    previous_writer = watch.writer(near - 1)
+    if previous_writer is None or grid[1:] != (1, 1) or block[1:] != (1, 1):
         return None
-    numbers = [w.block[0] * block[0] + w.thread[0] for w in (before, writer)]
+    numbers = [w.block[0] * block[0] + w.thread[0] for w in (previous_writer, writer)]
     if numbers[1] - numbers[0] != 1 or numbers[1] > near:  # a thread that is not there is missed by nobody
         return None
     at, thread = divmod(numbers[1] + 1, block[0])

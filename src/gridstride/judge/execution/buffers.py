@@ -39,7 +39,7 @@ class Forgetful(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Buffer:
     parameter: Parameter
-    whole: object  # keeps the memory
+    allocation: object  # keeps the memory
     array: DeviceArray
     guard: int
 
@@ -154,8 +154,8 @@ class Buffers:
     def output_at(self, address: int) -> str | None:
         """The output that holds nothing before the kernel runs and has this address; None where it is another's."""
         for buffer in self._buffers:
-            ahead = address - buffer.array.address
-            if buffer.parameter.role == "out" and 0 <= ahead < buffer.array.nbytes:
+            offset = address - buffer.array.address
+            if buffer.parameter.role == "out" and 0 <= offset < buffer.array.nbytes:
                 return buffer.parameter.name
         return None
 

@@ -16,6 +16,7 @@ _TO_FLOAT = re.compile(r"\bcvt\.r[nzmp]\.(?:f32|f16|bf16)\.[su](?:16|32|64)\b")
 _FROM_FLOAT = re.compile(r"\bcvt\.r[nzmp]i(?:\.ftz)?(?:\.sat)?\.[su](?:8|16|32|64)\.(?:f32|f16|bf16)\b")
 _NARROW = re.compile(r"\.(?:f16|bf16|f16x2|bf16x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
 _LOOKS = re.compile(r"\bld\.(?:volatile|relaxed|acquire)|\batom\.")
+_TALLIES = re.compile(r"\.shared\b|\b(?:atom|red|vote|match|redux|shfl|bar(?:rier)?(?:\.cta)?\.red)\.")
 _ATOMIC = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:atom|red)\.", re.MULTILINE)
 
 _VARIABLE = re.compile(r"^\s*(?:\.(?:visible|weak|extern|common)\s+)?\.global\s(?![^;]*\$str)", re.MULTILINE)
@@ -31,7 +32,8 @@ class KernelFacts:
     the problem's parameters by place. `constants`: whole numbers in its text that a size may pass. `narrow`: it
     computes in fewer bits than float32 somewhere. `keeps`: its module has variables that one launch may leave for the
     next. `looks`: at what other blocks have written meanwhile, perhaps again and again until it is there. `products`
-    with sizes in them, the problem's parameters by place, are made in 32 bits.
+    with sizes in them, the problem's parameters by place, are made in 32 bits. `tallies`: threads have where to count
+    together, in shared memory, by atomics or votes.
     """
 
     float_index: bool = False
@@ -46,6 +48,7 @@ class KernelFacts:
     keeps: bool = False
     looks: bool = False
     products: tuple[SizeProduct, ...] = ()
+    tallies: bool = True
 
     @staticmethod
     def of(
@@ -69,5 +72,5 @@ class KernelFacts:
         return KernelFacts(
             float_index, atomics, warnings, notes, divisions(ptx), conditions=conditions, narrow=narrow,
             constants=far_constants(ptx), keeps=bool(_VARIABLE.search(ptx)), looks=bool(_LOOKS.search(ptx)),
-            products=products,
+            products=products, tallies=bool(_TALLIES.search(ptx)),
         )  # fmt: skip

@@ -109,33 +109,33 @@ def steps(runnable: Runnable, signature: Signature, case: Case, inputs: Values) 
         if len(kernel.module.pieces) != 1:
             raise ValueError(f"{kernel.name} is not one text of PTX")
         function = kernel.module.parsed.functions[kernel.name]
-        known = stretches(function)
-        text = with_probes(kernel.module.pieces[0].ptx, known)
+        block_stretches = stretches(function)
+        text = with_probes(kernel.module.pieces[0].ptx, block_stretches)
         traced = ptx(text, filename="<timeline>")[kernel.name]
         buffers = Buffers(runnable.device, signature, case.sizes, inputs)
         buffers.fill(0)
         probed = Probed(traced, traced.symbol(VARIABLE))
-        left = probed.run(runnable, case, buffers.arguments, np.zeros(TRACE, np.uint8))
-    return read(left, known)
+        trace = probed.run(runnable, case, buffers.arguments, np.zeros(TRACE, np.uint8))
+    return read(trace, block_stretches)
 
 
-def read(variable: np.ndarray[Any, Any], known: Sequence[Stretch]) -> tuple[TimelineStep, ...]:
+def read(variable: np.ndarray[Any, Any], block_stretches: Sequence[Stretch]) -> tuple[TimelineStep, ...]:
     """What the variable of the probes says after the launch."""
     count, *entries = variable.view(np.uint64).tolist()
     steps = entries[: min(count, MOST_STEPS)]
-    return tuple(TimelineStep(known[entry & 0xFFFFFFFF], entry >> 32) for entry in steps)
+    return tuple(TimelineStep(block_stretches[entry & 0xFFFFFFFF], entry >> 32) for entry in steps)
 
 
 def stretches(function: Function) -> tuple[Stretch, ...]:
     """The basic blocks of a function. A source line that an earlier block has is left out of a later one's where it has
     others: compilers put a leftover of an early line anywhere.
     """
-    seen: set[int] = set()
+    visited: set[int] = set()
     result = []
     for block in _blocks(function):
         lines = {ins.loc.line for ins in block if ins.loc and ins.loc.line}
-        result.append(Stretch(block[0].ptx_line, tuple(sorted(lines - seen or lines)), len(block)))
-        seen |= lines
+        result.append(Stretch(block[0].ptx_line, tuple(sorted(lines - visited or lines)), len(block)))
+        visited |= lines
     return tuple(result)
 
 
@@ -153,10 +153,12 @@ def _blocks(function: Function) -> Iterator[list[Instruction]]:
         yield block
 
 
-def with_probes(text: str, known: Sequence[Stretch]) -> str:
+def with_probes(text: str, block_stretches: Sequence[Stretch]) -> str:
     """The PTX text with a probe ahead of each stretch, and the variable that they write to."""
     lines = text.splitlines()
-    for number, stretch in reversed(list(enumerate(known))):  # from the last one on: those before keep their place
+    for number, stretch in reversed(
+        list(enumerate(block_stretches))
+    ):  # from the last one on: those before keep their place
         lines.insert(stretch.ptx_line - 1, _probe(number))
     declared = f".visible .global .align 16 .b8 {VARIABLE}[{TRACE}];"
     return _HEADER_END.sub(lambda match: f"{match[0]}\n{declared}", "\n".join(lines), count=1) + "\n"

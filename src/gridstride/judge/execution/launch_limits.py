@@ -39,7 +39,7 @@ def too_large_a_heap(run: Any, grid: tuple[int, ...], gpu: DeviceProperties) -> 
     if use is None or not 0 < use.allocations <= math.prod(run.grid) * math.prod(run.block):
         return ()
     resident = chip(run.chip).resident_blocks(math.prod(run.block), run.shared, run.occupancy.registers)
-    per_block, blocks = use.asked / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
+    per_block, blocks = use.requested / math.prod(run.grid), min(math.prod(grid), resident * gpu.multiprocessors)
     if per_block * blocks <= HEAP:
         return ()
     message = (

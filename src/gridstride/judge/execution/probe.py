@@ -53,7 +53,7 @@ def sites(module: PtxModule, entry: str) -> list[AccessSite]:
         location: tuple[str, int | None] = ("", None)
         for ins in function.instructions:
             space = _space(ins)
-            location = _place(module, ins, own) or location
+            location = _source_location(module, ins, own) or location
             if ins.opcode in _ACCESSES and space is not None and _address(ins) is not None:
                 file, line = location
                 writes = ins.opcode in ("st", "atom", "red")
@@ -74,11 +74,11 @@ def _unseen(lines: Sequence[str], ins: Instruction) -> bool:
     if ins.opcode in _OTHER_WRITERS and not _OTHER_WRITERS[ins.opcode].isdisjoint(ins.modifiers):
         return True
     if ins.opcode in ("st", "atom", "red"):
-        return _space(ins) not in (None, "shared") and (_address(ins) is None or not _alone(lines, ins))
+        return _space(ins) not in (None, "shared") and (_address(ins) is None or not _is_alone_in_line(lines, ins))
     return ins.opcode in ("sust", "sured", "multimem")
 
 
-def _alone(lines: Sequence[str], ins: Instruction) -> bool:
+def _is_alone_in_line(lines: Sequence[str], ins: Instruction) -> bool:
     """Whether the instruction has its line to itself, as in what compilers write."""
     line = lines[ins.ptx_line - 1]
     return line.rstrip().endswith(";") and line.count(";") == 1
@@ -96,7 +96,7 @@ def probed(
     functions = {id(i): f for f in module.functions.values() for i in f.instructions}
     for site in sorted(chosen, key=lambda site: -site.instruction.ptx_line):
         number = site.instruction.ptx_line - 1  # from the last one on, so that those before keep their place
-        if not _alone(lines, site.instruction):
+        if not _is_alone_in_line(lines, site.instruction):
             continue
         lines.insert(number, _wrapped(site, functions[id(site.instruction)], lines[number], code(site)))
     declared = f".visible .global .align 16 .b8 {VARIABLE}[{size}];"
@@ -115,7 +115,7 @@ class Probed:
         shape = runnable.shape(case.sizes, case.multiprocessors)
         with use(runnable.device):
             self.variable.copy_from(start)
-            cooperative = runnable.launch.together
+            cooperative = runnable.launch.flags
             self.kernel.launch(
                 grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **cooperative
             )
@@ -210,7 +210,7 @@ def _own_file(function: Function) -> int | None:
     return next((i.loc.outermost.file for i in function.instructions if i.loc), None)
 
 
-def _place(module: PtxModule, ins: Instruction, own: int | None) -> tuple[str, int | None] | None:
+def _source_location(module: PtxModule, ins: Instruction, own: int | None) -> tuple[str, int | None] | None:
     """File and line in the kernel's own file: of code inlined from a header, the line that called it. None for the
     compiler's "line 0", which is none: then it is that of the instruction before.
     """

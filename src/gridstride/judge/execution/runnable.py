@@ -60,8 +60,8 @@ class Runnable:
 
     def shape(self, sizes: Sizes, multiprocessors: int | None = None) -> LaunchShape:
         """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
-        many = multiprocessors or self.device.properties.multiprocessors
-        return self.launch.shape({**sizes, MULTIPROCESSORS: many})
+        count = multiprocessors or self.device.properties.multiprocessors
+        return self.launch.shape({**sizes, MULTIPROCESSORS: count})
 
     def attempt(self, signature: Signature, case: Case, inputs: Sequence[Values]) -> Attempt:
         """Run the inputs in the same memory, the first one twice."""
@@ -122,7 +122,7 @@ class Runnable:
         if not all(shape.grid):
             return
         with use(self.device), scheduled(self.device, order):
-            cooperative = self.launch.together
+            cooperative = self.launch.flags
             self.kernel.launch(
                 grid=shape.grid, block=shape.block, args=tuple(arguments), shared=shape.shared, **cooperative
             )
@@ -136,7 +136,7 @@ class Runnable:
         if order == "any" and self.facts.looks:  # how often would depend on this machine's cores
             order = None
         with use(self.device), scheduled(self.device, order):
-            return self.kernel.observe(shape.grid, shape.block, shape.shared, **self.launch.together)(*arguments)
+            return self.kernel.observe(shape.grid, shape.block, shape.shared, **self.launch.flags)(*arguments)
 
 
 def _too_much_local(kernel: Any, gpu: VirtualGPU) -> str:

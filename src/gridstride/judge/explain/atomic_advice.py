@@ -27,9 +27,9 @@ def shared_atomics(s: AdviceSubject) -> Iterator[Advice]:
             "let fewer lanes meet: add up in registers or in the warp first (__reduce_add_sync, __match_any_sync) and "
             "let one lane do the atomic, or give each warp a copy of its own, which are added up at the end"
         )
-        after = what_if.without_conflicts(s.at.counters, c.atomic_conflicts)
-        yield Advice("shared atomics", line.number, cause, remedy, predicted_gain(s, after), "bank_conflicts",
-                     after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
+        improved = what_if.without_conflicts(s.at.counters, c.atomic_conflicts)
+        yield Advice("shared atomics", line.number, cause, remedy, predicted_gain(s, improved), "bank_conflicts",
+                     improved.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
 
 
 def contended(s: AdviceSubject) -> Iterator[Advice]:
@@ -40,9 +40,9 @@ def contended(s: AdviceSubject) -> Iterator[Advice]:
             continue
         per_block = c.atomics / max(1, s.blocks)
         if per_block <= 1:
-            yield from _one_per_block(s, line)
+            yield from _fewer_blocks(s, line)
             continue
-        after = what_if.one_atomic_per_block(s.at.counters, c, s.warps_per_block)
+        improved = what_if.one_atomic_per_block(s.at.counters, c, s.warps_per_block)
         cause = f"{c.atomics:,} atomics go to global memory" + (
             f", {percent(c.contended_lanes / c.atomics)} of them to an address that another lane of the warp wants too"
             if c.contended_lanes
@@ -51,16 +51,16 @@ def contended(s: AdviceSubject) -> Iterator[Advice]:
         yield Advice(
             "atomics", line.number, cause,
             "add up in the warp (__shfl_down_sync, __reduce_add_sync) and in shared memory first, and do one atomic "
-            "for the block", predicted_gain(s, after), "atomics", 1 / s.warps_per_block,
+            "for the block", predicted_gain(s, improved), "atomics", 1 / s.warps_per_block,
         )  # fmt: skip
 
 
-def _one_per_block(s: AdviceSubject, line: LineProfile) -> Iterator[Advice]:
+def _fewer_blocks(s: AdviceSubject, line: LineProfile) -> Iterator[Advice]:
     """The block has added up already: only fewer blocks make fewer atomics."""
     share = min(1.0, _BLOCKS_ENOUGH * s.at.chip.properties.multiprocessors / s.at.shape.blocks)
-    after = what_if.fewer_atomics(s.at.counters, line.counters, share)
+    improved = what_if.fewer_atomics(s.at.counters, line.counters, share)
     yield Advice(
         "atomics", line.number, f"each of {s.at.shape.blocks:,} blocks does an atomic here, and they take turns",
         "let fewer blocks do more (a grid-stride loop over a grid of a few blocks for each multiprocessor): each adds "
-        "up more before its atomic", predicted_gain(s, after), "atomics", max(share, _FEWER),
+        "up more before its atomic", predicted_gain(s, improved), "atomics", max(share, _FEWER),
     )  # fmt: skip

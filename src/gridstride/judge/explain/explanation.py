@@ -130,7 +130,11 @@ def explain(
     the problem's own.
     """
     judge = Ladder(
-        folder, device=device, seed=seed, listeners=Listeners(progress), sandbox=sandbox and not _own(file, folder)
+        folder,
+        device=device,
+        seed=seed,
+        listeners=Listeners(progress),
+        sandbox=sandbox and not _is_in_folder(file, folder),
     )
     try:
         return _explained(file, judge, ladder, progress)
@@ -138,7 +142,7 @@ def explain(
         judge.close()
 
 
-def _own(file: KernelFile, folder: Folder) -> bool:
+def _is_in_folder(file: KernelFile, folder: Folder) -> bool:
     """Whether the kernel lies in the problem's folder, which its user trusts: problem.py is run as it is."""
     return Path(file.filename).resolve().is_relative_to(folder.path.resolve())
 
@@ -175,8 +179,8 @@ def _measured(file: KernelFile, judge: Ladder, result: RungResult, progress: Pro
 def _observed(folder: Folder, subject: Kernel, seed: int) -> ObservedRun | None:
     """The run of a kernel that is wrong: what it counts is still worth showing, as far as it came."""
     problem = folder.problem
-    one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
-    run, _ = observe(problem, subject, one)
+    prepared_case = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
+    run, _ = observe(problem, subject, prepared_case)
     return run  # type: ignore[no-any-return]
 
 

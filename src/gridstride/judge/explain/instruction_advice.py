@@ -22,14 +22,14 @@ def barriers(s: AdviceSubject) -> Iterator[Advice]:
     count = sum(line.counters.kinds["barrier"] for line in waiting) / max(1, s.blocks * s.warps_per_block)
     if count < _MANY_BARRIERS:
         return
-    after = what_if.fewer_barriers(s.at.counters, _BARRIERS_LEFT)
+    improved = what_if.fewer_barriers(s.at.counters, _BARRIERS_LEFT)
     yield Advice(
         "barriers", most.number,
         f"every warp waits at {count:.0f} barriers of its block: all its warps stand still until the last one is there",
         "do more between two barriers (larger tiles, several elements for each thread), use two buffers in turn, so "
         "that one barrier for each round is enough, and exchange values within a warp by shuffles (__shfl_down_sync), "
         "which need none",
-        predicted_gain(s, after), "barriers", _BARRIERS_LEFT,
+        predicted_gain(s, improved), "barriers", _BARRIERS_LEFT,
         tuple(line.number for line in waiting if line is not most),
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def divergence(s: AdviceSubject) -> Iterator[Advice]:
     branch = max(outer, key=lambda line: line.counters.divergent_branches)
     below = tuple(line.number for line in idle if line is not branch)
     c = branch.counters
-    after = what_if.full_lanes(s.at.counters, *(line.counters for line in idle))
+    improved = what_if.full_lanes(s.at.counters, *(line.counters for line in idle))
     lanes = sum(line.counters.active_lanes for line in idle) / (32 * sum(line.counters.instructions for line in idle))
     cause = (
         f"{percent(c.divergent_branches / max(c.branches, c.divergent_branches))} of the branches here split a warp; "
@@ -55,8 +55,8 @@ def divergence(s: AdviceSubject) -> Iterator[Advice]:
         "make the condition the same for all 32 lanes of a warp (decide by warp or block rather than by thread), sort "
         "the work so that like goes with like, or compute both sides and select"
     )
-    yield Advice("divergence", branch.number, cause, remedy, predicted_gain(s, after), "instructions",
-                 after.instructions / s.at.counters.instructions, below[:4])  # fmt: skip
+    yield Advice("divergence", branch.number, cause, remedy, predicted_gain(s, improved), "instructions",
+                 improved.instructions / s.at.counters.instructions, below[:4])  # fmt: skip
 
 
 def doubles(s: AdviceSubject) -> Iterator[Advice]:

@@ -53,7 +53,7 @@ def launch_profile(
 
 def _dims(dims: Sequence[int]) -> str:
     """Without the sides of 1 behind the first."""
-    kept = [*dims]
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return str(kept[0]) if len(kept) == 1 else f"({', '.join(map(str, kept))})"
+    trimmed = [*dims]
+    while len(trimmed) > 1 and trimmed[-1] == 1:
+        trimmed.pop()
+    return str(trimmed[0]) if len(trimmed) == 1 else f"({', '.join(map(str, trimmed))})"

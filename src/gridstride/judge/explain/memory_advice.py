@@ -33,9 +33,9 @@ def uncoalesced(s: AdviceSubject) -> Iterator[Advice]:
             "let threadIdx.x run along the array's last index, so that lane k and lane k + 1 touch neighbouring "
             "elements; where the order must change, go through a tile in shared memory"
         )
-        after = what_if.coalesced(s.at.counters, c)
-        yield Advice("coalesce", line.number, cause, remedy, predicted_gain(s, after), "global_sectors",
-                     after.global_sectors / s.at.counters.global_sectors)  # fmt: skip
+        improved = what_if.coalesced(s.at.counters, c)
+        yield Advice("coalesce", line.number, cause, remedy, predicted_gain(s, improved), "global_sectors",
+                     improved.global_sectors / s.at.counters.global_sectors)  # fmt: skip
 
 
 def _worse_direction(c: LineCounters) -> tuple[str, float]:
@@ -64,9 +64,9 @@ def conflicts(s: AdviceSubject) -> Iterator[Advice]:
             "pad the tile by one column (float tile[32][33]) or swizzle its index (column ^ row), so that the lanes of "
             "a warp fall into different banks"
         )
-        after = what_if.without_conflicts(s.at.counters, conflicts)
-        yield Advice("bank conflicts", line.number, cause, remedy, predicted_gain(s, after), "bank_conflicts",
-                     after.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
+        improved = what_if.without_conflicts(s.at.counters, conflicts)
+        yield Advice("bank conflicts", line.number, cause, remedy, predicted_gain(s, improved), "bank_conflicts",
+                     improved.bank_conflicts / s.at.counters.bank_conflicts)  # fmt: skip
 
 
 def reuse(s: AdviceSubject) -> Iterator[Advice]:
@@ -81,14 +81,14 @@ def reuse(s: AdviceSubject) -> Iterator[Advice]:
         repeats = _used_sectors(c) * _SECTOR / needed
         if repeats < _REUSED:
             continue
-        after = what_if.kept_near(s.at.counters, c, needed)
+        improved = what_if.kept_near(s.at.counters, c, needed)
         cause = f"{times(repeats)} the problem's bytes are read here: threads fetch the same values over and over"
         remedy = (
             "load a tile once into shared memory (__shared__, __syncthreads()) or keep values in registers and let "
             "each thread make several results"
         )
         yield Advice(
-            "reuse", line.number, cause, remedy, predicted_gain(s, after), "global_ideal_sectors", _REUSE_TARGET
+            "reuse", line.number, cause, remedy, predicted_gain(s, improved), "global_ideal_sectors", _REUSE_TARGET
         )
 
 
@@ -110,13 +110,13 @@ def narrow(s: AdviceSubject) -> Iterator[Advice]:
     if not narrow_lines:
         return
     first = max(narrow_lines, key=lambda line: line.counters.global_requests)
-    after = what_if.wide(s.at.counters, *(line.counters for line in narrow_lines))
+    improved = what_if.wide(s.at.counters, *(line.counters for line in narrow_lines))
     lane_bytes = first.counters.global_bytes / first.counters.global_requests / 32
     yield Advice(
         "wide accesses", first.number,
         f"each access moves {lane_bytes:.0f} bytes for a lane: many instructions, and few bytes on their way at once",
         "move 16 bytes for each lane (float4, int4), or let each thread work on several independent elements",
-        predicted_gain(s, after), "global_requests", 0.25,
+        predicted_gain(s, improved), "global_requests", 0.25,
         tuple(line.number for line in narrow_lines if line is not first),
         same="global_sectors",
     )  # fmt: skip

@@ -161,8 +161,8 @@ def _tables(source: str) -> Iterator[tuple[str, dict[int, dict[str, float]]]]:
         elif tuple(cells[:2]) == _KEYS:
             head = cells[len(_KEYS) :]
         elif head and cells[0].isdigit() and len(cells) >= len(head) + len(_KEYS):
-            known = zip(head, cells[-len(head) :], strict=True)
-            table[int(cells[0])] = {name: n for name, cell in known if (n := _number(cell)) is not None}
+            named_cells = zip(head, cells[-len(head) :], strict=True)
+            table[int(cells[0])] = {name: n for name, cell in named_cells if (n := _number(cell)) is not None}
     if table:
         yield file, table
 

@@ -38,7 +38,7 @@ class RungCounts:
 def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str], None]) -> tuple[RungCounts, ...]:
     """Every rung of the ladder, counted on the virtual GPU; one that this chip cannot run is left out."""
     problem = folder.problem
-    one = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
+    prepared_case = prepare(problem, [Case(problem.observed, "normal", seed)])[0]
     rungs = []
     for file in folder.rungs():
         progress(f"counting {problem.name}/{file.name}")
@@ -46,7 +46,7 @@ def climbed(folder: Folder, device: Device, seed: int, progress: Callable[[str],
             runnable = build(problem, file, device)
         except RefusedError:
             continue
-        run, wrong = observe(problem, runnable, one)
+        run, wrong = observe(problem, runnable, prepared_case)
         if run is None or wrong:
             continue
         predicted = timed(problem, runnable, run).predict()
@@ -68,21 +68,26 @@ def with_rungs(
     """
     like = nearest(counters, rungs)
     above = rungs[rungs.index(like) :] if like is not None else rungs
-    return tuple(_with_rung(one, counters, ms, above) for one in advice)
+    return tuple(_with_rung(item, counters, ms, above) for item in advice)
 
 
 def _with_rung(advice: Advice, counters: Mapping[str, float], ms: float, rungs: Sequence[RungCounts]) -> Advice:
-    before = counters.get(advice.counter, 0.0)
-    if not before:
+    own_count = counters.get(advice.counter, 0.0)
+    if not own_count:
         return advice
-    least, kept = before * advice.target, counters.get(advice.same, 0.0) / _NEARLY
+    least, least_same = own_count * advice.target, counters.get(advice.same, 0.0) / _NEARLY
     for rung in rungs:
-        after = rung.counters.get(advice.counter, 0.0)
-        there = rung.counters.get(advice.same, 0.0)
-        if after <= _NEARLY * least + 1 and after < before / _NEARLY and rung.predicted_ms < ms and there >= kept:
+        rung_count = rung.counters.get(advice.counter, 0.0)
+        same_value = rung.counters.get(advice.same, 0.0)
+        if (
+            rung_count <= _NEARLY * least + 1
+            and rung_count < own_count / _NEARLY
+            and rung.predicted_ms < ms
+            and same_value >= least_same
+        ):
             return replace(advice, rung=rung.name, rung_title=rung.title)
     return advice
 
 
-def _distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    return sum(abs(log(1 + one.get(name, 0)) - log(1 + other.get(name, 0))) for name in _COMPARED)
+def _distance(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    return sum(abs(log(1 + first.get(name, 0)) - log(1 + second.get(name, 0))) for name in _COMPARED)

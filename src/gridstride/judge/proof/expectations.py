@@ -31,5 +31,5 @@ def misread(expect: Expectation | None) -> str:
     if expect.kind != "wrong_result":
         return f"expect: only wrong_result has a pattern, {expect.kind} {expect.pattern} is none: leave it out"
     near = difflib.get_close_matches(expect.pattern, PATTERNS, n=1)
-    known = f"did you mean {near[0]}?" if near else f"there are {', '.join(PATTERNS)}"
-    return f"expect: {expect.pattern!r} is no pattern of wrong elements: {known}"
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PATTERNS)}"
+    return f"expect: {expect.pattern!r} is no pattern of wrong elements: {hint}"

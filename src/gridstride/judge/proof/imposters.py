@@ -22,23 +22,23 @@ class Imposter:
 
 def imposters(problem: Problem) -> Iterator[Imposter]:
     """Those that have a meaning for a problem's dtypes and shapes."""
-    yield Imposter("zeros", "a kernel that writes zeros", _each(np.zeros_like))
-    yield Imposter("a constant", "a kernel that writes one value everywhere", _each(_constant))
+    yield Imposter("zeros", "a kernel that writes zeros", _changing(np.zeros_like))
+    yield Imposter("a constant", "a kernel that writes one value everywhere", _changing(_constant))
     yield Imposter("an input", "a kernel that copies an input of the same shape", _identity)
     most = max(len(p.shape) for p in problem.outputs)
     for axis in range(most):
         along = "" if most == 1 else f" along axis {axis}"
-        yield Imposter(f"off by one{along}", f"an index that is one too high{along}", _each(_shifted(axis)))
-        yield Imposter(f"missing tail{along}", f"the last elements{along} left as they were", _each(_cut(axis)))
+        yield Imposter(f"off by one{along}", f"an index that is one too high{along}", _changing(_shifted(axis)))
+        yield Imposter(f"missing tail{along}", f"the last elements{along} left as they were", _changing(_cut(axis)))
     for name, bits in _narrower(problem):
         yield Imposter(name, f"arithmetic in {name}: {bits} fraction bits", _rounded(bits))
 
 
-def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, PreparedCase], dict[str, Array] | None]:
+def _changing(change: Callable[[Array], Array | None]) -> Callable[[Problem, PreparedCase], dict[str, Array] | None]:
     """The right values of every output, changed; None where that changes nothing."""
 
-    def make(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
-        right = right_values(problem, one)
+    def make(problem: Problem, prepared_case: PreparedCase) -> dict[str, Array] | None:
+        right = right_values(problem, prepared_case)
         changed = {name: change(values) for name, values in right.items()}
         outputs = {name: right[name] if new is None else new for name, new in changed.items()}
         return outputs if any(not _equal(outputs[name], right[name]) for name in outputs) else None
@@ -46,10 +46,10 @@ def _each(change: Callable[[Array], Array | None]) -> Callable[[Problem, Prepare
     return make
 
 
-def right_values(problem: Problem, one: PreparedCase) -> dict[str, Array]:
+def right_values(problem: Problem, prepared_case: PreparedCase) -> dict[str, Array]:
     """The reference's outputs, in the dtypes of the problem."""
     with np.errstate(all="ignore"):
-        return {p.name: one.expected[p.name].values.astype(p.dtype) for p in problem.outputs}
+        return {p.name: prepared_case.expected[p.name].values.astype(p.dtype) for p in problem.outputs}
 
 
 def _equal(a: Array, b: Array) -> bool:
@@ -68,16 +68,16 @@ def _cut(axis: int) -> Callable[[Array], Array | None]:
     def cut(values: Array) -> Array | None:
         if axis >= values.ndim or values.shape[axis] < 2:
             return None
-        left = values.copy()
-        left[(slice(None),) * axis + (-1,)] = 0
-        return left
+        truncated = values.copy()
+        truncated[(slice(None),) * axis + (-1,)] = 0
+        return truncated
 
     return cut
 
 
-def _identity(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
-    right = right_values(problem, one)
-    inputs: Mapping[str, object] = one.inputs
+def _identity(problem: Problem, prepared_case: PreparedCase) -> dict[str, Array] | None:
+    right = right_values(problem, prepared_case)
+    inputs: Mapping[str, object] = prepared_case.inputs
     for p in problem.outputs:
         for array in inputs.values():
             if isinstance(array, np.ndarray) and array.shape == right[p.name].shape:
@@ -105,12 +105,12 @@ def _narrower(problem: Problem) -> list[tuple[str, int]]:
 def _rounded(bits: int) -> Callable[[Problem, PreparedCase], dict[str, Array] | None]:
     """The reference on inputs that were rounded to fewer bits, as tensor cores do with what they are given."""
 
-    def make(problem: Problem, one: PreparedCase) -> dict[str, Array] | None:
-        narrow = {name: round_to(value, bits) for name, value in one.inputs.items()}
+    def make(problem: Problem, prepared_case: PreparedCase) -> dict[str, Array] | None:
+        narrow = {name: round_to(value, bits) for name, value in prepared_case.inputs.items()}
         with np.errstate(all="ignore"):
             values = problem.reference(narrow)
             outputs = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
-        right = right_values(problem, one)
+        right = right_values(problem, prepared_case)
         return outputs if any(not _equal(outputs[name], right[name]) for name in outputs) else None
 
     return make

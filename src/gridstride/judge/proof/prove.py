@@ -79,11 +79,11 @@ def _sizes(problem: Problem) -> ProofTrial:
                 f"in `public` every {size} is a whole number of warps or less than one: a kernel without a guard for "
                 f"the tail would pass; add a case such as {size}={WARP + 5}"
             )
-    for one, other in combinations(free, 2):
-        if all(case[one] == case[other] for case in public):
+    for first, second in combinations(free, 2):
+        if all(case[first] == case[second] for case in public):
             why = why or (
-                f"in `public` {one} and {other} are always equal: a kernel that takes one for the other would pass; "
-                f"add a case in which they differ, such as {one}={WARP + 5} and {other}={2 * WARP + 3}"
+                f"in `public` {first} and {second} are always equal: a kernel that takes one for the other would pass; "
+                f"add a case in which they differ, such as {first}={WARP + 5} and {second}={2 * WARP + 3}"
             )
     return ProofTrial(name, True, not why, why or "a tail, more than a block, and no two sizes that are always equal")
 
@@ -91,28 +91,35 @@ def _sizes(problem: Problem) -> ProofTrial:
 def _same_again(problem: Problem, prepared: Sequence[PreparedCase]) -> ProofTrial:
     """The same seed must give the same inputs, and the same inputs the same answers."""
     name = "the reference again, on the same inputs"
-    for one in prepared:
-        again = drawn(problem, one.case)
-        other = [input_name for input_name, value in one.inputs.items() if not _same(value, again[input_name])]
-        if other:
+    for prepared_case in prepared:
+        second_draw = drawn(problem, prepared_case.case)
+        changed_names = [
+            input_name
+            for input_name, value in prepared_case.inputs.items()
+            if not _same(value, second_draw[input_name])
+        ]
+        if changed_names:
             why = (
-                f"{other[0]} is drawn anew each time ({one.case}): let `arrange` and `special` draw from what they get"
+                f"{changed_names[0]} is drawn anew each time ({prepared_case.case}): let `arrange` and `special` "
+                "draw from "
+                "what they get"
             )
             return ProofTrial(name, True, False, why)
-        wide = again if problem.bitwise else {name: widened(value) for name, value in again.items()}
-        values = [{**answers(problem, one.case, wide)[0]} for _ in range(2)]
+        wide = second_draw if problem.bitwise else {name: widened(value) for name, value in second_draw.items()}
+        values = [{**answers(problem, prepared_case.case, wide)[0]} for _ in range(2)]
         for p in problem.outputs:
             if not _same(values[0][p.name], values[1][p.name]):
                 why = (
-                    f"{p.name} comes out differently the second time ({one.case}): a reference must not draw random "
+                    f"{p.name} comes out differently the second time ({prepared_case.case}): a reference must not "
+                    "draw random "
                     "numbers, remember anything, or write to its inputs; what is random belongs into the inputs"
                 )
                 return ProofTrial(name, True, False, why)
     return ProofTrial(name, True, True, f"the same values in all {len(prepared)} cases")
 
 
-def _same(one: Any, other: Any) -> bool:
-    return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=np.asarray(one).dtype.kind == "f")
+def _same(first: Any, second: Any) -> bool:
+    return np.array_equal(np.asarray(first), np.asarray(second), equal_nan=np.asarray(first).dtype.kind == "f")
 
 
 def _same_precision(problem: Problem, prepared: Sequence[PreparedCase]) -> ProofTrial:
@@ -120,12 +127,14 @@ def _same_precision(problem: Problem, prepared: Sequence[PreparedCase]) -> Proof
     are multiplied and added up in float32, as every correct kernel does, and rounded at the end.
     """
     name = "the reference in the problem's own precision"
-    for one in prepared:
-        values, _ = answers(problem, one.case, {name: _added_up_in(value) for name, value in one.inputs.items()})
+    for prepared_case in prepared:
+        values, _ = answers(
+            problem, prepared_case.case, {name: _added_up_in(value) for name, value in prepared_case.inputs.items()}
+        )
         with np.errstate(over="ignore"):  # what a dtype overflows to is Inf
             outputs = {p.name: np.asarray(values[p.name]).astype(p.dtype) for p in problem.outputs}
         for p in problem.outputs:
-            wrong = _rejected(problem, one, p.name, outputs)
+            wrong = _rejected(problem, prepared_case, p.name, outputs)
             if wrong:
                 why = f"{wrong}; the tolerance is too tight: are `terms` and `magnitude` what is added up?"
                 return ProofTrial(name, True, False, why)
@@ -139,19 +148,19 @@ def _added_up_in(value: Any) -> Any:
 
 def _imposter(problem: Problem, imposter: Imposter, prepared: Sequence[PreparedCase]) -> ProofTrial | None:
     """None where the imposter has no meaning for the problem: it is right in every case, or there is none."""
-    tried = 0
-    for one in prepared:
-        outputs = imposter.make(problem, one)
+    case_count = 0
+    for prepared_case in prepared:
+        outputs = imposter.make(problem, prepared_case)
         if outputs is None:
             continue
-        tried += 1
+        case_count += 1
         for name in outputs:
-            wrong = _rejected(problem, one, name, outputs)
+            wrong = _rejected(problem, prepared_case, name, outputs)
             if wrong:
                 return ProofTrial(imposter.name, False, False, wrong)
-    if not tried:
+    if not case_count:
         return None
-    why = f"{imposter.story} passes all {tried} cases in which it is wrong: {_remedy(problem, imposter)}"
+    why = f"{imposter.story} passes all {case_count} cases in which it is wrong: {_remedy(problem, imposter)}"
     return ProofTrial(imposter.name, False, True, why)
 
 
@@ -161,14 +170,14 @@ def _remedy(problem: Problem, imposter: Imposter) -> str:
     return f"give `public` sizes and kinds of data (left out: {', '.join(problem.without) or 'none'}) that show it"
 
 
-def _rejected(problem: Problem, one: PreparedCase, name: str, outputs: dict[str, Array]) -> str:
+def _rejected(problem: Problem, prepared_case: PreparedCase, name: str, outputs: dict[str, Array]) -> str:
     """Why an output is rejected in a case; empty where it is not."""
-    comparison = compared(problem, one, name, outputs)
+    comparison = compared(problem, prepared_case, name, outputs)
     if comparison.passed:
         return ""
-    many = int(comparison.wrong.sum())
-    how = f"{many} of {comparison.wrong.size} elements" if many else "the errors taken together"
-    return f"{name}: {how} beyond the tolerance ({one.case})"
+    wrong_count = int(comparison.wrong.sum())
+    how = f"{wrong_count} of {comparison.wrong.size} elements" if wrong_count else "the errors taken together"
+    return f"{name}: {how} beyond the tolerance ({prepared_case.case})"
 
 
 def _kernels(folder: Folder, device: Device | str | None, progress: Callable[[str], None]) -> Iterator[ProofTrial]:

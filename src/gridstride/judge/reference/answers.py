@@ -15,13 +15,13 @@ from gridstride.judge.problem import Array, Case, Parameter, Problem, ProblemErr
 def drawn(problem: Problem, case: Case) -> dict[str, Any]:
     """The case's inputs; ProblemError where `arrange` fails or there is no memory for them."""
     what = "arrange" if problem.arrange else "the data"
-    values: dict[str, Any] = _said(problem, case, what, lambda: generate(problem, case))
+    values: dict[str, Any] = _called(problem, case, what, lambda: generate(problem, case))
     return values
 
 
 def answers(problem: Problem, case: Case, wide: Values) -> tuple[dict[str, Array], dict[str, Array]]:
     """Reference and magnitudes, each output in its shape; ProblemError says what is wrong with what came instead."""
-    values = _given(problem, case, "the reference", problem.reference, wide)
+    values = _checked_outputs(problem, case, "the reference", problem.reference, wide)
     for p in problem.outputs:
         if p.name not in values:
             raise _wrong(problem, case, f"the reference gives no {p.name}")
@@ -29,25 +29,25 @@ def answers(problem: Problem, case: Case, wide: Values) -> tuple[dict[str, Array
             raise _wrong(problem, case, f"the reference gives NaN for all of {p.name}: nothing could be told from it")
     if problem.magnitude is None:
         return values, {}
-    return values, _given(problem, case, "magnitude", problem.magnitude, wide)
+    return values, _checked_outputs(problem, case, "magnitude", problem.magnitude, wide)
 
 
 def marked(problem: Problem, case: Case, name: str, wide: Values, results: Values) -> Array:
     """Which elements of an output its invariant finds wrong."""
     what = f"the invariant of {name}"
     with np.errstate(all="ignore"):
-        marks = _said(problem, case, what, lambda: problem.invariants[name](wide, results))
+        marks = _called(problem, case, what, lambda: problem.invariants[name](wide, results))
     try:
         return np.broadcast_to(np.asarray(marks, bool), results[name].shape)
     except (TypeError, ValueError) as error:
         raise _wrong(problem, case, f"{what} gives no mark for each element: {error}") from error
 
 
-def _given(
+def _checked_outputs(
     problem: Problem, case: Case, what: str, function: Callable[[Values], dict[str, Array]], wide: Values
 ) -> dict[str, Array]:
     with np.errstate(all="ignore"):
-        outputs = _said(problem, case, what, lambda: function(wide))
+        outputs = _called(problem, case, what, lambda: function(wide))
     if not isinstance(outputs, dict):
         kind = type(outputs).__name__
         raise _wrong(problem, case, f"{what} gives {kind}: a dictionary of outputs by name is needed")
@@ -66,7 +66,7 @@ def _nothing(values: Array) -> bool:
     return bool(values.size and values.dtype.kind == "f" and np.isnan(values).all())
 
 
-def _said(problem: Problem, case: Case, what: str, call: Callable[[], Any]) -> Any:
+def _called(problem: Problem, case: Case, what: str, call: Callable[[], Any]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy's, as of a slice that is all NaN

@@ -32,7 +32,7 @@ _R = TypeVar("_R")
 class OutputPiece:
     """A part of one output, and what must stand there."""
 
-    place: tuple[slice, ...]
+    index: tuple[slice, ...]
     expected: Expected
 
 
@@ -44,7 +44,7 @@ class Answer:
 
     def holds(self, got: Array) -> bool:
         """Whether `got` is right, by the same rule as `tolerance.compare`."""
-        deviations = _parallel(lambda piece: deviation(got[piece.place], piece.expected), self.pieces)
+        deviations = _parallel(lambda piece: deviation(got[piece.index], piece.expected), self.pieces)
         bounds = [piece.expected.norm_bound for piece in self.pieces]
         if any(wrong.any() for wrong, _ in deviations):
             return False
@@ -71,27 +71,31 @@ def answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
 
 def _answers(problem: Problem, case: Case, inputs: Values) -> dict[str, Answer]:
     if not problem.pieces:
-        return {name: Answer(tuple(_sliced(expected))) for name, expected in _whole(problem, case, inputs).items()}
+        return {
+            name: Answer(tuple(_sliced(expected))) for name, expected in _in_one_piece(problem, case, inputs).items()
+        }
     shared = {p.name: widened(inputs[p.name]) for p in problem.parameters if p.given and problem.pieces not in p.shape}
     cuts = list(_cuts(problem, case))
     if all(problem.pieces not in p.shape for p in problem.outputs):
-        return _put_together([_folded(problem, case, inputs, shared, cuts)])
+        return _joined([_folded(problem, case, inputs, shared, cuts)])
 
-    def one(cut: _Cut) -> dict[str, OutputPiece]:
+    def compute_piece(cut: _Cut) -> dict[str, OutputPiece]:
         values = _cut_values(problem, inputs, shared, cut)
         return {
-            p.name: OutputPiece(_place(problem, p, cut), _kept(problem, case, p, results, magnitudes))
+            p.name: OutputPiece(
+                _output_slices(problem, p, cut), _compact_expected(problem, case, p, results, magnitudes)
+            )
             for results, magnitudes in [_results(problem, values, cut)]
             for p in problem.outputs
         }
 
-    return _put_together(_parallel(one, cuts))
+    return _joined(_parallel(compute_piece, cuts))
 
 
-def _whole(problem: Problem, case: Case, inputs: Values) -> dict[str, Expected]:
+def _in_one_piece(problem: Problem, case: Case, inputs: Values) -> dict[str, Expected]:
     values = {name: widened(value) for name, value in inputs.items()}
     results, magnitudes = _results(problem, values, None)
-    return {p.name: _kept(problem, case, p, results, magnitudes) for p in problem.outputs}
+    return {p.name: _compact_expected(problem, case, p, results, magnitudes) for p in problem.outputs}
 
 
 def _sliced(expected: Expected) -> Iterator[OutputPiece]:
@@ -118,7 +122,7 @@ def _folded(
         if problem.magnitude:
             magnitudes = _called(problem.magnitude, {**values, **magnitudes})
     totals = magnitudes if problem.magnitude else {}
-    return {p.name: OutputPiece((), _kept(problem, case, p, results, totals)) for p in problem.outputs}
+    return {p.name: OutputPiece((), _compact_expected(problem, case, p, results, totals)) for p in problem.outputs}
 
 
 def _results(problem: Problem, values: Values, cut: _Cut | None) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -140,7 +144,7 @@ def _called(function: Reference, values: Values) -> dict[str, Array]:
         return {name: np.asarray(value) for name, value in function(values).items()}
 
 
-def _kept(
+def _compact_expected(
     problem: Problem, case: Case, parameter: Parameter, results: Values, magnitudes: Mapping[str, Array]
 ) -> Expected:
     """What is remembered of an output: nothing that is needed only to describe a mistake."""
@@ -152,9 +156,9 @@ def _kept(
 def _cuts(problem: Problem, case: Case) -> Iterator[_Cut]:
     size = case.sizes[problem.pieces]
     counts = {p: prod(problem.shape(p, case.sizes)) for p in problem.parameters if p.shape}
-    one = max(count for p, count in counts.items() if problem.pieces in p.shape) // max(size, 1)
+    elements_per_row = max(count for p, count in counts.items() if problem.pieces in p.shape) // max(size, 1)
     shared = max((count for p, count in counts.items() if problem.pieces not in p.shape), default=0)
-    step = max(1, max(_PIECE, shared // _SHARED) // max(one, 1))
+    step = max(1, max(_PIECE, shared // _SHARED) // max(elements_per_row, 1))
     for first in range(0, size, step):
         last = min(first + step, size)
         yield _Cut(first, last, min(problem.halo, first), min(problem.halo, size - last))
@@ -163,16 +167,16 @@ def _cuts(problem: Problem, case: Case) -> Iterator[_Cut]:
 def _cut_values(problem: Problem, inputs: Values, shared: Mapping[str, Any], cut: _Cut) -> dict[str, Any]:
     """The arguments of the reference for one piece."""
     values = dict(shared)
-    seen = slice(cut.first - cut.before, cut.last + cut.after)
+    visible = slice(cut.first - cut.before, cut.last + cut.after)
     for p in problem.parameters:
         if p.given and problem.pieces in p.shape:
-            values[p.name] = widened(inputs[p.name][_along(problem, p, seen)])
+            values[p.name] = widened(inputs[p.name][_along(problem, p, visible)])
         elif p.name == problem.pieces:
-            values[p.name] = seen.stop - seen.start
+            values[p.name] = visible.stop - visible.start
     return values
 
 
-def _place(problem: Problem, parameter: Parameter, cut: _Cut) -> tuple[slice, ...]:
+def _output_slices(problem: Problem, parameter: Parameter, cut: _Cut) -> tuple[slice, ...]:
     return _along(problem, parameter, slice(cut.first, cut.last))
 
 
@@ -180,7 +184,7 @@ def _along(problem: Problem, parameter: Parameter, part: slice) -> tuple[slice, 
     return tuple(part if extent == problem.pieces else slice(None) for extent in parameter.shape)
 
 
-def _put_together(pieces: Iterable[Mapping[str, OutputPiece]]) -> dict[str, Answer]:
+def _joined(pieces: Iterable[Mapping[str, OutputPiece]]) -> dict[str, Answer]:
     by_name: dict[str, list[OutputPiece]] = {}
     for part in pieces:
         for name, piece in part.items():

@@ -19,13 +19,13 @@ _OTHER_SEED = 1 << 20  # apart from the seeds of the public cases
 class PreparedCase:
     """A case with its data and what each output must be; made once, used for every kernel.
 
-    `then` is other data of the same shape, which the kernel finds in the same memory afterwards, and in other memory.
+    `second` is other data of the same shape, which the kernel finds in the same memory afterwards, and in other memory.
     """
 
     case: Case
     inputs: dict[str, Any]
     expected: dict[str, Expected]
-    then: PreparedCase | None = None
+    second: PreparedCase | None = None
 
 
 class PreparedCases(Sequence[PreparedCase]):
@@ -34,7 +34,7 @@ class PreparedCases(Sequence[PreparedCase]):
     """
 
     def __init__(self, makers: Iterable[Callable[[], PreparedCase]]) -> None:
-        self._each = tuple(makers)
+        self._makers = tuple(makers)
 
     @overload
     def __getitem__(self, index: int) -> PreparedCase: ...
@@ -42,14 +42,14 @@ class PreparedCases(Sequence[PreparedCase]):
     def __getitem__(self, index: slice) -> PreparedCases: ...
     def __getitem__(self, index: int | slice) -> PreparedCase | PreparedCases:
         if isinstance(index, slice):
-            return PreparedCases(self._each[index])
-        return self._each[index]()
+            return PreparedCases(self._makers[index])
+        return self._makers[index]()
 
     def __len__(self) -> int:
-        return len(self._each)
+        return len(self._makers)
 
-    def __add__(self, others: PreparedCases) -> PreparedCases:
-        return PreparedCases((*self._each, *others._each))
+    def __add__(self, appended: PreparedCases) -> PreparedCases:
+        return PreparedCases((*self._makers, *appended._makers))
 
 
 def prepare(problem: Problem, cases: Iterable[Case], *, keep: bool = True) -> PreparedCases:
@@ -63,14 +63,14 @@ def prepare(problem: Problem, cases: Iterable[Case], *, keep: bool = True) -> Pr
 def _followed(problem: Problem, case: Case) -> PreparedCase:
     """Every other time what follows is data that differ in some places only; not where they must fit each other."""
     inputs = drawn(problem, case)
-    one = _prepare(problem, case, inputs)
+    prepared_case = _prepare(problem, case, inputs)
     if not case.again:
-        return one
-    other = replace(case, seed=case.seed + _OTHER_SEED)
-    then = drawn(problem, other)
+        return prepared_case
+    second_case = replace(case, seed=case.seed + _OTHER_SEED)
+    second_inputs = drawn(problem, second_case)
     if case.seed // 2 % 2 and case.data not in problem.special and problem.arrange is None:
-        then = partly(problem, inputs, then, other.seed)
-    return replace(one, then=_prepare(problem, other, then))
+        second_inputs = partly(problem, inputs, second_inputs, second_case.seed)
+    return replace(prepared_case, second=_prepare(problem, second_case, second_inputs))
 
 
 def _prepare(problem: Problem, case: Case, inputs: dict[str, Any]) -> PreparedCase:

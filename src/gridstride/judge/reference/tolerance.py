@@ -18,7 +18,7 @@ the problem says that its answers are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, prod, sqrt
+from math import inf, isfinite, isnan, prod, sqrt
 
 import numpy as np
 
@@ -61,24 +61,33 @@ def expect(problem: Problem, case: Case, parameter: Parameter, values: Array, ma
         scale = np.abs(values) if magnitude is None else magnitude
         if _exact(problem, case):
             return Expected(values.astype(dtype), None, None, scale, bitwise=problem.bitwise)
-        over = np.isinf(values.astype(dtype))
-        if over.any():
+        information = np.finfo(dtype)
+        if not _within(values, float(information.max)):
+            over = np.isinf(values.astype(dtype))
             values = np.where(over, np.sign(values) * np.inf, values)  # what the dtype overflows to
         terms = max(1, evaluate(problem.terms, case.sizes))  # a sum of nothing is exact, too
-        information = np.finfo(dtype)
         unit = float(information.eps) / 2
         random = case.data == "normal"
-        scale = np.where(np.isnan(scale), np.abs(values), scale)  # unknown: a right answer is right all the same
+        if isnan(scale.sum()):
+            scale = np.where(np.isnan(scale), np.abs(values), scale)  # unknown: a right answer is right all the same
         # Below the smallest normal number the spacing of floats is fixed, and with it the size of rounding errors.
         scale = scale + float(information.smallest_subnormal) / unit
         if not random:
             return Expected(values, scale * ((terms + _FINAL) * unit), None, scale)
         # Where terms cancel, the sums on the way are still of the size of a random walk.
-        size = np.maximum(np.abs(values), scale / terms**0.5)
+        size = np.abs(values)
+        np.maximum(size, scale if terms == 1 else scale / terms**0.5, out=size)
         factor = _PROBABLE_NORM if prod(problem.shape(parameter, case.sizes)) >= _MANY else _PROBABLE
         norm = factor * terms**0.5 * unit * _norm(size)
         size *= _PROBABLE * terms**0.5 * unit
     return Expected(values, size, norm, scale)
+
+
+def _within(values: Array, most: float) -> bool:
+    """Whether no absolute value is above `most`, or NaN: with no array on the way, since those of a wide case cost more
+    than the arithmetic.
+    """
+    return not values.size or (float(values.max()) <= most and float(values.min()) >= -most)
 
 
 def compare(got: Array, expected: Expected) -> Comparison:

@@ -48,7 +48,7 @@ def picture(access: WarpAccess, width: int = WIDE) -> Markup:
     return _banks(access, grid) if access.space == "shared" else _memory(access, grid)
 
 
-def told(access: WarpAccess) -> str:
+def access_summary(access: WarpAccess) -> str:
     """The same in a sentence."""
     way, lanes = "writes" if access.writes else "reads", len(access.on)
     who = f"{lanes} lanes, {access.bytes} bytes each" if lanes > 1 else f"one lane, {access.bytes} bytes"
@@ -114,7 +114,9 @@ def _drawn(access: WarpAccess, grid: _Grid, parts: Iterable[Markup], rows: int, 
     if rows > shown:
         note = f"and {rows - shown} more {what}"
         more = [tag("text", note, x=grid.left if grid.width == WIDE else 0, y=height + 14, class_="note")]
-    return drawing(grid.width, height + (22 if more else 4), f"Line {access.line} {told(access)}", *parts, *more)
+    return drawing(
+        grid.width, height + (22 if more else 4), f"Line {access.line} {access_summary(access)}", *parts, *more
+    )
 
 
 def _label(grid: _Grid, row: int, text: str, word: int = 0) -> Markup:
@@ -137,5 +139,5 @@ def _lane(grid: _Grid, row: int, word: int, lanes: list[int]) -> Markup:
     )
 
 
-def _times(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _times(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from gridstride.judge.execution.access_map import WarpAccess
 from gridstride.judge.execution.lane_timeline import rows
-from gridstride.judge.report.access_picture import picture, told
+from gridstride.judge.report.access_picture import access_summary, picture
 from gridstride.judge.report.bars import Bar, bars, slots
 from gridstride.judge.report.ladder_chart import ChartColumn, ladder_chart
 from gridstride.judge.report.lane_picture import lane_picture
@@ -55,7 +55,7 @@ class Pictured:
 
     access: WarpAccess
     code: str
-    told: str
+    summary: str
     picture: Markup
 
 
@@ -139,11 +139,11 @@ def _rows(explanation: KernelExplanation) -> list[SourceRow]:
 
 
 def heated(
-    shown: Sequence[SourceLine], known: Sequence[LineProfile], sampled: Mapping[int, Mapping[str, Any]]
+    shown: Sequence[SourceLine], profiles: Sequence[LineProfile], sampled: Mapping[int, Mapping[str, Any]]
 ) -> list[SourceRow]:
     """Source lines with what they did, shaded by their share of the time; `sampled` is what ncu says of lines."""
-    by_number = {line.number: line for line in known}
-    most = max((line.share for line in known), default=0.0) or 1.0
+    by_number = {line.number: line for line in profiles}
+    most = max((line.share for line in profiles), default=0.0) or 1.0
     rows = []
     for row in shown:
         line = by_number.get(row.number)
@@ -191,7 +191,7 @@ def pictures(accesses: Sequence[WarpAccess], code: Mapping[int, str]) -> list[Pi
     first = {(a.line, a.space, a.writes, a.array, a.bytes): a for a in reversed(accesses)}
     order = {line: number for number, line in enumerate(dict.fromkeys(a.line for a in accesses))}
     chosen = sorted(first.values(), key=lambda a: (order[a.line], -_waste(a)))[:_PICTURED]
-    return [Pictured(a, code.get(a.line, ""), told(a), both(a)) for a in chosen]
+    return [Pictured(a, code.get(a.line, ""), access_summary(a), both(a)) for a in chosen]
 
 
 def both(access: WarpAccess) -> Markup:

@@ -133,8 +133,8 @@ def _column(column: ChartColumn, x: float, width: float, height: float) -> Marku
 
 def _scale(column: ChartColumn) -> float:
     """The value of the longest bar, or of a line beyond it."""
-    known = [value for value in column.values if value is not None]
-    return max([*known, *(mark.value for mark in column.marks)], default=0) or 1
+    present = [value for value in column.values if value is not None]
+    return max([*present, *(mark.value for mark in column.marks)], default=0) or 1
 
 
 def _mark(mark: ReferenceLine, x: float, height: float, *, last: bool) -> list[Markup]:
@@ -146,19 +146,19 @@ def _mark(mark: ReferenceLine, x: float, height: float, *, last: bool) -> list[M
 
 
 def _bar(
-    column: ChartColumn, number: int, value: float | None, x: float, length: float, beside: float, first: float | None
+    column: ChartColumn, number: int, value: float | None, x: float, length: float, figure_x: float, first: float | None
 ) -> list[Markup]:
     y = _middle(number)
     if value is None:
         return [_figure(column, value, x, y, first)]
     bar = _rect(column, value, x, y - _BAR / 2 - 4, length)
-    return [bar, _figure(column, value, beside, y, first)]
+    return [bar, _figure(column, value, figure_x, y, first)]
 
 
 def _rect(column: ChartColumn, value: float, x: float, y: float, length: float) -> Markup:
-    seen = max(length, 1.0) if value else 0.0  # a little is still not nothing
+    width_shown = max(length, 1.0) if value else 0.0  # a little is still not nothing
     shape = "bar predicted" if column.predicted else "bar"
-    return tag("rect", x=x, y=y, width=seen, height=_BAR, rx=1.5, class_=shape)
+    return tag("rect", x=x, y=y, width=width_shown, height=_BAR, rx=1.5, class_=shape)
 
 
 def _figure(

@@ -39,10 +39,10 @@ def lane_picture(rows: Sequence[TimelineRow], width: int = WIDE) -> Markup:
     if len(rows) > _MOST:
         more = f"and {len(rows) - _MOST} more rows"
         parts.append(tag("text", more, x=left if wide else 0, y=height + 14, class_="note"))
-    return drawing(width, height + (22 if len(rows) > _MOST else 4), _told(rows), *parts)
+    return drawing(width, height + (22 if len(rows) > _MOST else 4), _description(rows), *parts)
 
 
-def _told(rows: Sequence[TimelineRow]) -> str:
+def _description(rows: Sequence[TimelineRow]) -> str:
     issued = sum(row.instructions for row in rows)
     used = sum(row.instructions * row.lanes.bit_count() for row in rows)
     return f"The way of one warp: {short(issued)} instructions, {used / issued:.1f} of 32 lanes on in the mean"

@@ -168,9 +168,9 @@ def _l2(ladder: Ladder) -> float | None:
 
     if ladder.device.chip not in names():
         return None
-    known = chip(ladder.device.chip)
-    per_clock = known.prediction["l2_read_bytes"]
-    return per_clock * known.properties.clock_mhz * 1e6 if per_clock else None
+    gpu = chip(ladder.device.chip)
+    per_clock = gpu.prediction["l2_read_bytes"]
+    return per_clock * gpu.properties.clock_mhz * 1e6 if per_clock else None
 
 
 def _rungs(ladder: Ladder, unit: WorkUnit, speed: Speed) -> list[RungView]:

@@ -57,10 +57,10 @@ def roofline(
     parts = [_grid(axes), _peak(axes, ceilings, peak), *(_ceiling(axes, ceiling, peak) for ceiling in ceilings)]
     if at_best is not None:
         parts.append(_best(axes, at_best))
-    return drawing(width, axes.y.start + _BOTTOM, _told(points), *parts, _points(axes, points))
+    return drawing(width, axes.y.start + _BOTTOM, _description(points), *parts, _points(axes, points))
 
 
-def _told(points: Sequence[Point]) -> str:
+def _description(points: Sequence[Point]) -> str:
     text = "; ".join(f"{p.name}: {short(p.flops_per_s)}FLOP/s at {short(p.intensity)} per byte" for p in points)
     return f"Roofline. {text}"
 

@@ -89,8 +89,8 @@ def prose(source: str) -> list[tuple[str, str]]:
 
 def elsewhere(source: Sequence[SourceLine], run: ObservedRun | None) -> float:
     """Share of the instructions that came from other files, or from no line at all."""
-    here = sum(line.counts.share for line in source if line.counts)
-    return max(0.0, 1.0 - here) if run is not None else 0.0
+    own_share = sum(line.counts.share for line in source if line.counts)
+    return max(0.0, 1.0 - own_share) if run is not None else 0.0
 
 
 def _named(text: str) -> tuple[str, str]:

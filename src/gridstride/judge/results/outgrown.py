@@ -22,12 +22,12 @@ _NEARLY = 0.75  # of a grid of which some blocks were watched, the last ones may
 class _Line:
     """Bytes that are written by a grid of so many blocks."""
 
-    each: int
+    bytes_per_block: int
     more: int
 
     def at(self, blocks: int) -> int:
         """Where the writes of a grid end."""
-        return self.each * blocks + self.more
+        return self.bytes_per_block * blocks + self.more
 
 
 def outgrown(
@@ -68,7 +68,8 @@ def _line(runs: Sequence[tuple[int, int, bool]]) -> _Line | None:
 def _finding(name: str, held: int, line: _Line, blocks: int, needed: int, size: str) -> Finding:
     more = f" and {line.more:,} more" if line.more > 0 else ""
     message = (
-        f"{name} has {held:,} bytes, and each block writes the next {line.each:,} of them{more}: the {blocks:,} blocks "
+        f"{name} has {held:,} bytes, and each block writes the next {line.bytes_per_block:,} of them{more}: the "
+        f"{blocks:,} blocks "
         f"of the timed size ({size}) would write {needed:,}. No run here has so many: seen in all the smaller grids. "
         "Make the array as large as the largest grid needs, or have blocks share its elements"
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridstride.judge.problem import Array
 from gridstride.judge.results.evidence import Evidence, Pattern, PatternName
-from gridstride.judge.results.place_patterns import (
+from gridstride.judge.results.position_patterns import (
     border,
     never_written,
     permuted,
@@ -55,7 +55,7 @@ def _everywhere(e: Evidence) -> Pattern:
     count = int(e.wrong.sum())
     first = np.unravel_index(int(np.argmax(e.wrong)), e.wrong.shape)
     indices = ", ".join(str(int(i)) for i in first)
-    held = "is {}, should be {}".format(*_told_apart(e, e.got[first], e.expected[first]))
+    held = "is {}, should be {}".format(*_distinguishable(e, e.got[first], e.expected[first]))
     example = f"element ({indices}) {held}"
     if e.wrong.size == 1:
         return Pattern("everywhere", f"the result {held}", "")
@@ -66,7 +66,7 @@ def _everywhere(e: Evidence) -> Pattern:
     return Pattern(name, f"{count} of {e.wrong.size} elements are wrong, first: {example}", "")
 
 
-def _told_apart(e: Evidence, got: Any, expected: Any) -> tuple[str, str]:
+def _distinguishable(e: Evidence, got: Any, expected: Any) -> tuple[str, str]:
     """Two numbers, with as many digits as it takes to see that they differ."""
     short = _number(e, got), _number(e, expected)
     return short if short[0] != short[1] else (f"{got:.9g}", f"{expected:.9g}")

@@ -81,7 +81,7 @@ def nonfinite_lost(e: Evidence) -> Pattern | None:
     lost = e.wrong & np.isfinite(e.got)
     if not lost.any():
         return _other_nonfinite(e)
-    belongs = [name for name, there in (("NaN", np.isnan), ("Inf", np.isinf)) if there(e.expected[lost]).any()]
+    belongs = [name for name, is_kind in (("NaN", np.isnan), ("Inf", np.isinf)) if is_kind(e.expected[lost]).any()]
     is_what = "a number" if int(lost.sum()) == 1 else "numbers"
     text = f"{span(lost)} {were(lost)} {is_what} where {' or '.join(belongs)} belongs"
     mistake = (
@@ -155,8 +155,8 @@ def precision(e: Evidence) -> Pattern | None:
     if not 0 < relative <= COARSE:
         return None
     bits = -int(np.floor(np.log2(relative)))
-    held = bits < np.finfo(e.got.dtype).nmant + 1  # of a small element beside large ones there may be more
-    how = f"right to {bits} bits only" if held else "small, and off in proportion to their own size"
+    of = np.finfo(e.got.dtype).nmant + 1  # of a small element beside large ones there may be more
+    how = f"right to {bits} of their {of} bits" if bits < of else "small, and off in proportion to their own size"
     text = f"{span(e.wrong)} {were(e.wrong)} {how}"
     if bits > _NARROW and e.got.dtype.itemsize > 2:
         mistake = (

@@ -24,28 +24,33 @@ _KEPT = (
 
 
 def wrong_result(
-    problem: Problem, subject: Subject, one: PreparedCase, name: str, runs: Sequence[Array], comparison: Comparison,
-    *, kept: bool,
+    problem: Problem, subject: Subject, prepared_case: PreparedCase, name: str, runs: Sequence[Array],
+    comparison: Comparison,
+    *, stale: bool,
 ) -> Finding:  # fmt: skip
-    """`kept`: the launches before are to blame, and no guess at what is wrong within one is worth anything."""
-    expected = one.expected[name].values
+    """`stale`: the launches before are to blame, and no guess at what is wrong within one is worth anything."""
+    expected = prepared_case.expected[name].values
     # A gap between rows is left as it was, and right. Of runs that differ the first alone says what it wrote.
-    unwritten = _unwritten(runs[:1] if kept else runs) & comparison.wrong
-    shape = subject.shape(one.case.sizes, one.case.multiprocessors)
+    unwritten = _unwritten(runs[:1] if stale else runs) & comparison.wrong
+    shape = subject.shape(prepared_case.case.sizes, prepared_case.case.multiprocessors)
     launched = {"blocks": math.prod(shape.grid), "block": math.prod(shape.block)}
     narrow = subject.facts.narrow
     pattern = describe(Evidence(runs[0], expected, comparison.wrong, unwritten, **launched, narrow=narrow))
     wrong = comparison.wrong if pattern.elements is None else pattern.elements
     to_blame = None
-    if not (kept and unwritten.any()):  # run again, it finds what other launches have left
-        to_blame = subject.blame(problem.signature, one.case, one.inputs, name, wrong, unwritten)
-    untouched = _untouched(one.inputs.get(name), runs[0], wrong, name)
-    guesses = [untouched and f"{untouched}: does the kernel ever store its result?", _hint(subject, one.case, pattern)]
-    guesses = [_KEPT] if kept else [pattern.mistake, *guesses]
+    if not (stale and unwritten.any()):  # run again, it finds what other launches have left
+        to_blame = subject.blame(problem.signature, prepared_case.case, prepared_case.inputs, name, wrong, unwritten)
+    untouched = _untouched(prepared_case.inputs.get(name), runs[0], wrong, name)
+    stores = "ever store its result" if wrong.all() else "store a result there"
+    guesses = [
+        untouched and f"{untouched}: does the kernel {stores}?",
+        _hint(subject, prepared_case.case, pattern),
+    ]
+    guesses = [_KEPT] if stale else [pattern.mistake, *guesses]
     parts = [pattern.text, *guesses, to_blame.text if to_blame else ""]
     sentence = " ".join(part if part[-1] in ".?" else f"{part}." for part in parts if part).removesuffix(".")
-    message = f"{name}: {sentence} (launched with {shape}; {one.case})"
-    line, location = (to_blame.line, to_blame.place) if to_blame else (None, None)
+    message = f"{name}: {sentence} (launched with {shape}; {prepared_case.case})"
+    line, location = (to_blame.line, to_blame.writer) if to_blame else (None, None)
     return Finding("wrong_result", message, line, location, pattern=pattern.name)
 
 

@@ -41,7 +41,7 @@ def text(value: object, longest: int = _LONGEST) -> str:
     return plain(value[:longest] if isinstance(value, str) else f"a {type(value).__name__}")
 
 
-def whole(value: object, least: int, most: int) -> int:
+def integer(value: object, least: int, most: int) -> int:
     """A whole number within its range; MalformedError."""
     if type(value) is not int or not least <= value <= most:
         raise MalformedError(f"a {type(value).__name__} that is not within {least} to {most}")

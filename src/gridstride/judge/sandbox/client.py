@@ -27,7 +27,8 @@ from gridstride.judge.sandbox.visible import environment, folders
 from gridstride.judge.sandbox.wire import Bounds, MessageReader, WireError, WireMessage, packed
 from gridstride.plain import plain
 
-_POLL = 0.03  # seconds between two looks at what the worker uses
+_POLL = 0.03  # seconds between two looks at what the worker uses, at most
+_USE = 0.01  # and at least
 _START = 60.0  # seconds for a worker to start, on a machine with much else to do
 _END = 1.0  # seconds between a worker's last word and its end
 _GONE = 5.0  # seconds for a process that was killed to go: one that waits for a disk cannot
@@ -68,7 +69,7 @@ class Worker(ClosedAtEnd):
         self.locked: dict[str, Any] = {}
         self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="gridstride-"))
         take, reply = os.pipe()
-        self.given = dict(options)
+        self.options = dict(options)
         options |= {
             "compiler": os.environ.get(VARIABLE) or "nvrtc",
             "parent": os.getpid(),
@@ -104,7 +105,7 @@ class Worker(ClosedAtEnd):
         for descriptor in (self._requests, self._replies):
             os.set_blocking(descriptor, False)
         self._closed = False
-        self._look_again = 0.0
+        self._look_again = self._use_again = 0.0
         self._without_before = 0.0
 
     def wait_until_ready(self) -> None:
@@ -202,14 +203,25 @@ class Worker(ClosedAtEnd):
                 self._printed.take()
                 return message
 
-    def _readable(self, descriptor: int, seconds: float, *others: int) -> bool:
+    def _readable(self, descriptor: int, seconds: float, *other_descriptors: int) -> bool:
         """Whether there is something to read; waits for it, or for any of the others, `seconds` at most."""
-        return descriptor in _ready(select.POLLIN, seconds, descriptor, *others)
+        return descriptor in _ready(select.POLLIN, seconds, descriptor, *other_descriptors)
 
     def _writable(self, descriptor: int) -> bool:
         return descriptor in _ready(select.POLLOUT, _POLL, descriptor)
 
     def _watch(self, deadline: float, seconds: float, doing: str) -> None:
+        now = time.monotonic()
+        if now > self._use_again:
+            self._check_use(doing)
+            self._use_again = now + _USE
+        if now > self._look_again:
+            self._check_files(doing)
+            self._look_again = now + _LOOK
+        if now > deadline and now > deadline + self._starved(seconds):
+            self._stop("time", f"{doing} had not ended after {seconds:g} s")
+
+    def _check_use(self, doing: str) -> None:
         use = use_of(self._process.pid)
         if use is not None and use.memory > self.limits.memory:
             self._stop("memory", f"{doing} took more than {_size(self.limits.memory)} of memory")
@@ -217,18 +229,13 @@ class Worker(ClosedAtEnd):
             self._stop("threads", f"{doing} started more than {self.limits.threads} threads")
         if use is not None and use.headless:
             self._stop("crash", f"{doing} ended its main thread and went on in others")
-        if time.monotonic() > self._look_again:
-            self._look_at_files(doing)
-            self._look_again = time.monotonic() + _LOOK
-        if time.monotonic() > deadline and time.monotonic() > deadline + self._starved(seconds):
-            self._stop("time", f"{doing} had not ended after {seconds:g} s")
 
     def _starved(self, seconds: float) -> float:
         """What a busy machine has kept from the worker since it was asked: its time goes on so much longer."""
         without = seconds_without_processor(self._process.pid) - self._without_before
         return min(without, _STARVED * seconds)
 
-    def _look_at_files(self, doing: str) -> None:
+    def _check_files(self, doing: str) -> None:
         try:
             used = scratch.bytes_below(self._scratch)
         except scratch.TooMuchError as error:

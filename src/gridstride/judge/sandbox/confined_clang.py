@@ -55,10 +55,10 @@ def compiled_by_clang(file: KernelFile, arch: str, limits: WorkerLimits) -> byte
 
 def _run_confined(limits: WorkerLimits, command: Sequence[str], folder: Path) -> tuple[int, str]:
     """Exit status and messages of clang, which sees itself, headers and the folder above `folder`, where it writes."""
-    given = json.dumps({"command": list(command), "rules": list(_rules(folder.parent)), "parent": os.getpid(),
+    request = json.dumps({"command": list(command), "rules": list(_rules(folder.parent)), "parent": os.getpid(),
                         "limits": asdict(limits)})  # fmt: skip
     code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
-    return run_program([sys.executable, "-I", "-c", code, given], folder)
+    return run_program([sys.executable, "-I", "-c", code, request], folder)
 
 
 def _rules(folder: Path) -> Iterator[tuple[str, int]]:
@@ -76,8 +76,8 @@ def _rules(folder: Path) -> Iterator[tuple[str, int]]:
 
 def main() -> None:
     """Lock this process and become clang."""
-    given = json.loads(sys.argv[1])
-    die_with_parent(given["parent"])
-    restrict(WorkerLimits(**given["limits"]))
-    landlock.lock([(path, rights) for path, rights in given["rules"]])
-    os.execv(given["command"][0], given["command"])
+    request = json.loads(sys.argv[1])
+    die_with_parent(request["parent"])
+    restrict(WorkerLimits(**request["limits"]))
+    landlock.lock([(path, rights) for path, rights in request["rules"]])
+    os.execv(request["command"][0], request["command"])

@@ -9,7 +9,7 @@ from gridstride.virtual.machine.memory.addresses import limit
 
 _OPEN_FILES = 128
 _HELD = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
-_ADDRESSES = 16  # bytes of addresses for each byte of memory: the virtual GPU reserves far more than it touches
+_ADDRESSES = 32  # bytes of addresses for each of memory: each resident block of a cluster has a window of 16 MiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

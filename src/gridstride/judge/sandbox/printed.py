@@ -13,7 +13,7 @@ class WorkerOutput:
 
     def __init__(self, descriptor: int, most: int) -> None:
         self._descriptor, self._most = descriptor, most
-        self._kept, self._lost = bytearray(), 0
+        self._buffer, self._lost = bytearray(), 0
         self._open = True
         os.set_blocking(descriptor, False)
 
@@ -32,8 +32,8 @@ class WorkerOutput:
             if not data:
                 self._open = False
                 return
-            room = max(0, self._most - len(self._kept))
-            self._kept += data[:room]
+            room = max(0, self._most - len(self._buffer))
+            self._buffer += data[:room]
             self._lost += len(data) - len(data[:room])
 
     @property
@@ -43,17 +43,17 @@ class WorkerOutput:
 
     def kept(self) -> str:
         """All that was kept, without a note."""
-        return self._kept.decode(errors="replace")
+        return self._buffer.decode(errors="replace")
 
     def taken(self) -> str:
         """All of it since it was asked last, with a note where some was left out."""
-        text = self._kept.decode(errors="replace")
+        text = self._buffer.decode(errors="replace")
         text += f"\n… and {self._lost} bytes more\n" if self._lost else ""
-        self._kept.clear()
+        self._buffer.clear()
         self._lost = 0
         return text
 
     def last_line(self) -> str:
         """The last line that was kept."""
-        lines = self._kept.decode(errors="replace").strip().splitlines()
+        lines = self._buffer.decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""

@@ -111,9 +111,9 @@ def _check_language(fields: Mapping[str, HeaderField], language: str, filename: 
         if name in fields:
             why = f"{name} is for Triton: a Numba kernel is launched with a line `# block: 256` beside its grid"
             raise HeaderError(filename, fields[name].line, why)
-    for name, other in (("grid", "block: 256"), ("block", "grid: …")):
-        if name in fields and other.partition(":")[0] not in fields:
-            raise HeaderError(filename, fields[name].line, f"{name} needs a line `# {other}` beside it")
+    for name, needed_line in (("grid", "block: 256"), ("block", "grid: …")):
+        if name in fields and needed_line.partition(":")[0] not in fields:
+            raise HeaderError(filename, fields[name].line, f"{name} needs a line `# {needed_line}` beside it")
 
 
 def _entry(source: str, filename: str, field: HeaderField | None) -> str:
@@ -194,12 +194,12 @@ def _numba(parameter: Parameter) -> str:
 
 
 def _opening(lines: list[str]) -> list[str]:
-    kept: list[str] = []
+    opening: list[str] = []
     for line in lines:
         if not line.lstrip().startswith("#"):
             break
-        kept.append(line)
-    return kept
+        opening.append(line)
+    return opening
 
 
 def filled_in(

@@ -36,7 +36,9 @@ class CompiledKernel:
 def why_not() -> str:
     """Why this machine cannot run Python that nobody has looked at; empty where it can."""
     missing = [
-        name for name, there in (("Landlock", landlock.version()), ("seccomp", seccomp.available())) if not there
+        name
+        for name, available in (("Landlock", landlock.version()), ("seccomp", seccomp.available()))
+        if not available
     ]
     if not missing:
         return ""
@@ -89,13 +91,13 @@ def _compiled(reply: WireMessage, file: PythonFile, launch: SymbolicLaunch, sign
     names = [p.name for p in signature.parameters]
     order, launch = _matched(reply_words, file, launch, names)
     if file.language == "triton":
-        threads = checked_words.whole(reply_words.get("threads"), 1, _MOST_THREADS)
+        threads = checked_words.integer(reply_words.get("threads"), 1, _MOST_THREADS)
         launch = replace(
-            launch, block=(str(threads),), shared=str(checked_words.whole(reply_words.get("shared"), 0, _MOST_SHARED))
+            launch, block=(str(threads),), shared=str(checked_words.integer(reply_words.get("shared"), 0, _MOST_SHARED))
         )
     words = {"ptx": reply.buffers[0].decode(errors="replace"), "entry": checked_words.text(reply_words["entry"], 1000),
-             "hidden": checked_words.whole(reply_words.get("hidden"), 0, _MOST_HIDDEN), "order": order, "names": names,
-             "filename": file.kernel.filename, "language": file.language}  # fmt: skip
+             "hidden": checked_words.integer(reply_words.get("hidden"), 0, _MOST_HIDDEN), "order": order,
+             "names": names, "filename": file.kernel.filename, "language": file.language}  # fmt: skip
     return CompiledKernel(words, launch, records.notes_of(reply_words.get("notes")))
 
 
@@ -104,9 +106,9 @@ def _matched(
     words: Mapping[str, Any], file: PythonFile, launch: SymbolicLaunch, names: list[str]
 ) -> tuple[list[int | str], SymbolicLaunch]:
     """Where each parameter's value comes from, and the launch with the kernel's own names in it filled in."""
-    order = [_place(position, len(names), file.arguments) for position in words["order"][:_MOST_PARAMETERS]]
+    order = [_argument(position, len(names), file.arguments) for position in words["order"][:_MOST_PARAMETERS]]
     constants = {
-        str(name): checked_words.whole(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
+        str(name): checked_words.integer(value, -_LARGEST_CONSTANT, _LARGEST_CONSTANT)
         for name, value in words["constants"].items()
     }
     own = [str(name) for name in words["own"][:_MOST_PARAMETERS]]
@@ -114,8 +116,8 @@ def _matched(
     return order, filled_in(launch, constants, renamed)
 
 
-def _place(position: Any, count: int, arguments: Mapping[str, str]) -> int | str:
+def _argument(position: Any, count: int, arguments: Mapping[str, str]) -> int | str:
     """The place of a problem's parameter, or one of the file's own expressions; MalformedError for anything else."""
     if isinstance(position, str):
         return arguments[position]
-    return checked_words.whole(position, 0, count - 1)
+    return checked_words.integer(position, 0, count - 1)

@@ -24,7 +24,7 @@ from gridstride.judge.execution.kernel_facts import KernelFacts
 from gridstride.judge.execution.lane_timeline import MOST_STEPS, Stretch, TimelineStep
 from gridstride.judge.header import SymbolicLaunch
 from gridstride.judge.problem import Case, Parameter, Signature
-from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, named, source_line, strict, text, whole
+from gridstride.judge.sandbox.checked_words import MOST_LINES, MalformedError, integer, named, source_line, strict, text
 from gridstride.judge.verdict import Finding
 
 _LONGEST = 20_000  # characters of any text that a worker says
@@ -67,6 +67,7 @@ def facts_words(facts: KernelFacts) -> dict[str, Any]:
     warnings = [warning_words(warning) for warning in facts.warnings]
     divided = [[division.line, division.kind, division.takes, division.instructions] for division in facts.divisions]
     return {"float_index": facts.float_index, "atomics": facts.atomics, "narrow": facts.narrow, "keeps": facts.keeps,
+            "tallies": facts.tallies,
             "warnings": warnings, "notes": [*facts.notes], "divisions": divided,
             "constants": facts.constants[:_MOST_CONSTANTS],
             "conditions": [[[*c.left], c.comparison, c.type, [*c.right]] for c in facts.conditions],
@@ -78,12 +79,12 @@ def facts_of(words: Any) -> KernelFacts:
     """What is known of a kernel."""
     warnings = tuple(_warning(warning) for warning in words["warnings"][:_MOST_FINDINGS])
     divided = tuple(_division(*division) for division in words["divisions"][:_MOST_FINDINGS])
-    known = words["float_index"] is True, words["atomics"] is True
+    flags = words["float_index"] is True, words["atomics"] is True
     conditions = tuple(_condition(*condition) for condition in words["conditions"][:_MOST_FINDINGS])
-    constants = tuple(whole(constant, 0, 1 << 31) for constant in words["constants"][:_MOST_CONSTANTS])
+    constants = tuple(integer(constant, 0, 1 << 31) for constant in words["constants"][:_MOST_CONSTANTS])
     return KernelFacts(
-        *known, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
-        constants=constants, keeps=words["keeps"] is True,
+        *flags, warnings, notes_of(words["notes"]), divided, conditions=conditions, narrow=words["narrow"] is True,
+        constants=constants, keeps=words["keeps"] is True, tallies=words["tallies"] is True,
         products=tuple(_size_product(*product) for product in words["products"][:MOST]),
     )  # fmt: skip
 
@@ -97,20 +98,20 @@ def _condition(left: Any, comparison: Any, type_: Any, right: Any) -> SizeCondit
 
 def _size_product(line: Any, most: Any) -> SizeProduct:
     try:
-        return SizeProduct(whole(line, 0, MOST_LINES), _tokens(most))
+        return SizeProduct(integer(line, 0, MOST_LINES), _tokens(most))
     except ValueError as error:
         raise MalformedError(str(error)) from None
 
 
 def _tokens(words: Any) -> tuple[int | str, ...]:
-    return tuple(word if isinstance(word, str) else whole(word, -(2**63), 2**64) for word in words[:MOST_TOKENS])
+    return tuple(word if isinstance(word, str) else integer(word, -(2**63), 2**64) for word in words[:MOST_TOKENS])
 
 
 def _division(line: Any, kind: Any, takes: Any, instructions: Any) -> Division:
     if kind not in ("whole", "long", "float"):
         raise MalformedError("a division of no kind")
-    counts = whole(takes, 1, MOST_LINES), whole(instructions, 1, MOST_LINES)
-    return Division(whole(line, 1, MOST_LINES), kind, *counts)
+    counts = integer(takes, 1, MOST_LINES), integer(instructions, 1, MOST_LINES)
+    return Division(integer(line, 1, MOST_LINES), kind, *counts)
 
 
 @strict
@@ -157,16 +158,16 @@ def path_of(words: Any) -> KernelPath:
     outcomes, lines = words["outcomes"], words["unreached"]
     if len(outcomes) > 2 * _MOST_OUTCOMES or len(lines) > _MOST_OUTCOMES:
         raise MalformedError(f"a path of {len(outcomes)} digits and {len(lines)} lines")
-    reached = frozenset(whole(line, 1, MOST_LINES) for line in lines)
+    reached = frozenset(integer(line, 1, MOST_LINES) for line in lines)
     return KernelPath(bytes.fromhex(outcomes), reached, _uses(words["variables"]), exact=words["exact"] is True)
 
 
 def _uses(words: Any) -> tuple[VariableUse, ...]:
     if len(words) > _MOST_VARIABLES:
         raise MalformedError(f"{len(words)} variables")
-    sizes = [(name, whole(size, 1, MOST_WATCHED), written) for name, size, written in words]
+    sizes = [(name, integer(size, 1, MOST_WATCHED), written) for name, size, written in words]
     return tuple(
-        VariableUse(text(name, _LONGEST_VARIABLE), size, whole(written, 1, size)) for name, size, written in sizes
+        VariableUse(text(name, _LONGEST_VARIABLE), size, integer(written, 1, size)) for name, size, written in sizes
     )
 
 
@@ -201,10 +202,10 @@ def _finding(words: Mapping[str, Any]) -> Finding:
     kind = words["kind"]
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
         raise MalformedError("a finding of no kind")
-    return Finding(kind, named(words["message"], _LONGEST), source_line(words["line"]), _place(words["thread"]))
+    return Finding(kind, named(words["message"], _LONGEST), source_line(words["line"]), _position(words["thread"]))
 
 
-def _place(words: Any) -> dict[str, tuple[int, int, int]] | None:
+def _position(words: Any) -> dict[str, tuple[int, int, int]] | None:
     """The block and the thread within it."""
     return {named(name, 20): _dim3(at) for name, at in list(words.items())[:4]} if words else None
 
@@ -213,7 +214,7 @@ def blame_words(blame: Blame | None) -> dict[str, Any] | None:
     """Who is behind a wrong element."""
     if blame is None:
         return None
-    thread_words = {name: list(at) for name, at in blame.place.items()} if blame.place else None
+    thread_words = {name: list(at) for name, at in blame.writer.items()} if blame.writer else None
     return {"text": blame.text, "line": blame.line, "place": thread_words}
 
 
@@ -222,7 +223,7 @@ def blame_of(words: Any) -> Blame | None:
     """Who is behind a wrong element."""
     if words is None:
         return None
-    return Blame(named(words["text"], _LONGEST), source_line(words["line"]), _place(words["place"]))
+    return Blame(named(words["text"], _LONGEST), source_line(words["line"]), _position(words["place"]))
 
 
 def access_words(access: WarpAccess) -> dict[str, Any]:
@@ -237,11 +238,11 @@ def accesses_of(words: Any) -> tuple[WarpAccess, ...]:
 
 
 def _access(words: Mapping[str, Any]) -> WarpAccess:
-    addresses = tuple(None if a is None else whole(a, 0, _LARGEST_ADDRESS) for a in words["addresses"])
+    addresses = tuple(None if a is None else integer(a, 0, _LARGEST_ADDRESS) for a in words["addresses"])
     if len(addresses) != _LANES or addresses.count(None) == _LANES or words["space"] not in _SPACES:
         raise MalformedError(f"an access of {len(addresses)} lanes")
-    size = whole(words["bytes"], 1, _LARGEST_ACCESS)
-    line = whole(words["line"], 0, MOST_LINES)
+    size = integer(words["bytes"], 1, _LARGEST_ACCESS)
+    line = integer(words["line"], 0, MOST_LINES)
     return WarpAccess(line, words["space"], size, bool(words["writes"]), named(words["array"], 200), addresses)
 
 
@@ -258,11 +259,11 @@ def steps_of(words: Any) -> tuple[TimelineStep, ...]:
 
 def _step(words: Mapping[str, Any]) -> TimelineStep:
     stretch = words["stretch"]
-    lines = tuple(whole(line, 0, MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
-    ptx_line, instructions = (whole(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
-    return TimelineStep(Stretch(ptx_line, lines, instructions), whole(words["lanes"], 1, (1 << _LANES) - 1))
+    lines = tuple(integer(line, 0, MOST_LINES) for line in stretch["lines"][:_MOST_LINES_OF_A_STRETCH])
+    ptx_line, instructions = (integer(stretch[name], 0, _MOST_COUNTED) for name in ("ptx_line", "instructions"))
+    return TimelineStep(Stretch(ptx_line, lines, instructions), integer(words["lanes"], 1, (1 << _LANES) - 1))
 
 
 def _dim3(words: Any) -> tuple[int, int, int]:
-    x, y, z = (whole(word, 0, _MOST_THREADS) for word in words)
+    x, y, z = (integer(word, 0, _MOST_THREADS) for word in words)
     return x, y, z

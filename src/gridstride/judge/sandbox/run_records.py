@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from gridstride.judge.header import LaunchShape
-from gridstride.judge.sandbox.checked_words import MalformedError, named, source_line, strict, text, whole
+from gridstride.judge.sandbox.checked_words import MalformedError, integer, named, source_line, strict, text
 from gridstride.virtual.chips import chip
 from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
 from gridstride.virtual.machine.memory.heap import HeapUse
@@ -38,12 +38,12 @@ def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findi
     """The run, with a model of time that works here. The launch is the judge's own; it does not ask for it."""
     counters = _counters(words["counters"])
     registers = words["registers"]
-    known = Registers(
-        whole(registers["count"], 1, _MOST_REGISTERS), bool(registers["estimated"]),
-        whole(registers["spilled"], 0, _MOST_COUNTED),
+    register_counts = Registers(
+        integer(registers["count"], 1, _MOST_REGISTERS), bool(registers["estimated"]),
+        integer(registers["spilled"], 0, _MOST_COUNTED),
     )  # fmt: skip
-    shared = whole(words["shared"], 0, _MOST_SHARED)
-    model = _FarModel(chip_name, known, counters, shape, shared)
+    shared = integer(words["shared"], 0, _MOST_SHARED)
+    model = _FarModel(chip_name, register_counts, counters, shape, shared)
     name = named(words["kernel"], 200)
     return ObservedRun(name, chip_name, shape.grid, shape.block, shared, findings, model, source,
                _heap(words["heap"]), stopped=bool(words["stopped"]))  # fmt: skip
@@ -52,7 +52,7 @@ def run_of(words: Any, *, chip_name: str, shape: LaunchShape, source: str, findi
 def _heap(words: Any) -> HeapUse | None:
     if words is None:
         return None
-    return HeapUse(**{field.name: whole(words[field.name], 0, _MOST_COUNTED) for field in fields(HeapUse)})
+    return HeapUse(**{field.name: integer(words[field.name], 0, _MOST_COUNTED) for field in fields(HeapUse)})
 
 
 _BYTES = ("read_bytes", "written_bytes", "atomic_bytes")
@@ -98,7 +98,7 @@ def _counts_of(words: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, in
 
 
 def _count(value: object) -> int:
-    return whole(value, 0, _MOST_COUNTED)
+    return integer(value, 0, _MOST_COUNTED)
 
 
 def _counters(words: Mapping[str, Any]) -> Counters:
@@ -109,8 +109,8 @@ def _counters(words: Mapping[str, Any]) -> Counters:
         lines.append(LineCounters())
         _fill(lines[-1], line)
     counters.lines = tuple(lines)
-    counted, there = words["sampled"]
-    counters.sampled = (_count(counted), _count(there))
+    counted, total = words["sampled"]
+    counters.sampled = (_count(counted), _count(total))
     counters.chain = tuple(_clocks(clocks) for clocks in words["chain"])
     if len(counters.chain) != len(Counters().chain):
         raise MalformedError(f"{len(counters.chain)} chains")

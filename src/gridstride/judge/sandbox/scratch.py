@@ -17,19 +17,19 @@ def bytes_below(folder: str) -> int:
     """Bytes of all files in a folder, or that they take where that is more; TooMuchError for one that has too many
     files, is too deep, or holds what cannot be looked at. What goes meanwhile counts as nothing.
     """
-    total, seen = 0, 0
-    left = [(folder, 0)]
-    while left:
-        path, depth = left.pop()
+    total, file_count = 0, 0
+    pending = [(folder, 0)]
+    while pending:
+        path, depth = pending.pop()
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
-                    seen += 1
-                    if seen > MOST_FILES:
+                    file_count += 1
+                    if file_count > MOST_FILES:
                         raise TooMuchError(f"more than {MOST_FILES} files")
                     total += _size(entry)
                     if entry.is_dir(follow_symlinks=False):
-                        left.append((entry.path, depth + 1))
+                        pending.append((entry.path, depth + 1))
         except FileNotFoundError:
             continue
         except OSError as error:  # without the right to read it, or a path that is too long
@@ -58,39 +58,39 @@ def remove(folder: str) -> None:
 
 
 def _empty(folder: str) -> None:
-    here = _opened(folder)
+    descriptor = _opened(folder)
     try:
         path: list[str] = []
-        left = [_clear_files(here)]  # of each folder on the path, the folders in it
-        while left[-1] or path:
-            if left[-1]:
-                path.append(left[-1].pop())
-                here = _step(here, path[-1])
-                left.append(_clear_files(here))
+        pending = [_clear_files(descriptor)]  # of each folder on the path, the folders in it
+        while pending[-1] or path:
+            if pending[-1]:
+                path.append(pending[-1].pop())
+                descriptor = _step(descriptor, path[-1])
+                pending.append(_clear_files(descriptor))
             else:
-                left.pop()
-                here = _step(here, "..")
-                os.rmdir(path.pop(), dir_fd=here)
+                pending.pop()
+                descriptor = _step(descriptor, "..")
+                os.rmdir(path.pop(), dir_fd=descriptor)
     finally:
-        os.close(here)
+        os.close(descriptor)
 
 
-def _clear_files(here: int) -> list[str]:
+def _clear_files(descriptor: int) -> list[str]:
     """Remove the files of a folder; the names of the folders in it."""
     folders = []
-    with os.scandir(here) as entries:
+    with os.scandir(descriptor) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
             else:
-                os.unlink(entry.name, dir_fd=here)
+                os.unlink(entry.name, dir_fd=descriptor)
     return folders
 
 
-def _step(here: int, name: str) -> int:
-    there = _opened(name, here)
-    os.close(here)
-    return there
+def _step(descriptor: int, name: str) -> int:
+    child = _opened(name, descriptor)
+    os.close(descriptor)
+    return child
 
 
 def _opened(name: str, within: int | None = None) -> int:

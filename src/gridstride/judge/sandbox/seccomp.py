@@ -94,8 +94,8 @@ def instructions(process: int, machine: str) -> list[_Instruction]:
     return [*program, _fails(errno.EPERM)]
 
 
-def _when(number: int, then: Sequence[_Instruction]) -> list[_Instruction]:
-    return [(_EQUAL, 0, len(then), number), *then]
+def _when(number: int, instructions: Sequence[_Instruction]) -> list[_Instruction]:
+    return [(_EQUAL, 0, len(instructions), number), *instructions]
 
 
 def _one_of(argument: int, values: Sequence[int]) -> list[_Instruction]:
@@ -120,9 +120,9 @@ def _maps() -> list[_Instruction]:
     """Memory that counts as the process' own: what is shared and no file's is held when it is not mapped any more, and
     the machine's huge pages are not counted.
     """
-    both = _MAP_SHARED | _MAP_ANONYMOUS  # MAP_SHARED_VALIDATE has the bit of MAP_SHARED, too
-    return [_low(3), (_ANY_BIT, 0, 1, _MAP_HUGETLB), _fails(errno.EPERM), (_AND, 0, 0, both),
-            (_EQUAL, 0, 1, both), _fails(errno.EPERM), _passes()]  # fmt: skip
+    shared_anonymous = _MAP_SHARED | _MAP_ANONYMOUS  # MAP_SHARED_VALIDATE has the bit of MAP_SHARED, too
+    return [_low(3), (_ANY_BIT, 0, 1, _MAP_HUGETLB), _fails(errno.EPERM), (_AND, 0, 0, shared_anonymous),
+            (_EQUAL, 0, 1, shared_anonymous), _fails(errno.EPERM), _passes()]  # fmt: skip
 
 
 def _controls() -> list[_Instruction]:

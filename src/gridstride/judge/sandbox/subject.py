@@ -157,8 +157,8 @@ class SandboxedKernel:
 
     def shape(self, sizes: Mapping[str, int], multiprocessors: int | None = None) -> LaunchShape:
         """Grid and block for these sizes on this device, or on one of so many multiprocessors."""
-        many = multiprocessors or self.device.properties.multiprocessors
-        return self._launch.shape({**sizes, MULTIPROCESSORS: many})
+        count = multiprocessors or self.device.properties.multiprocessors
+        return self._launch.shape({**sizes, MULTIPROCESSORS: count})
 
     def refusal(self, sizes: Mapping[str, int]) -> str:
         """Why hardware would refuse the launch for these sizes; empty where it would not."""
@@ -176,7 +176,7 @@ class SandboxedKernel:
         try:
             runs = len(steps(case, len(inputs)))
             bounds = _bounds(signature, case, runs)
-            reply = self._asked("attempt", signature, case, inputs, bounds)
+            reply = self._request("attempt", signature, case, inputs, bounds)
             findings = records.findings_of(reply.words.get("findings"))
             path = records.path_of(reply.words.get("path"))
             return Attempt(findings, _results(reply, signature, case, inputs[0], runs), path)
@@ -190,7 +190,7 @@ class SandboxedKernel:
         shape = self.shape(case.sizes, case.multiprocessors)
         try:
             bounds = replace(_bounds(signature, case, 1), words=_COUNTED)
-            reply = self._asked("observe", signature, case, [inputs], bounds)
+            reply = self._request("observe", signature, case, [inputs], bounds)
             findings = records.findings_of(reply.words.get("findings"))
             results = _results(reply, signature, case, inputs, 1)
             run = reply.words.get("run")
@@ -211,7 +211,7 @@ class SandboxedKernel:
         masks = {"wrong": wrong, "unwritten": unwritten}
         try:
             return records.blame_of(
-                self._asked("blame", signature, case, [inputs, masks], name=name).words.get("blame")
+                self._request("blame", signature, case, [inputs, masks], name=name).words.get("blame")
             )
         except (StoppedError, checked_words.MalformedError):
             return None  # the finding stands without it
@@ -221,7 +221,7 @@ class SandboxedKernel:
     ) -> tuple[WarpAccess, ...]:
         """What the lanes of one warp touch on these lines; nothing where that cannot be seen."""
         try:
-            reply = self._asked("accesses", signature, case, [inputs], lines=sorted(lines))
+            reply = self._request("accesses", signature, case, [inputs], lines=sorted(lines))
             return records.accesses_of(reply.words.get("accesses"))
         except (StoppedError, checked_words.MalformedError):
             return ()
@@ -229,12 +229,12 @@ class SandboxedKernel:
     def way_of_a_warp(self, signature: Signature, case: Case, inputs: Values) -> tuple[TimelineStep, ...]:
         """Which lanes of the first warp were on in each stretch of its way; nothing where that cannot be seen."""
         try:
-            reply = self._asked("way", signature, case, [inputs])
+            reply = self._request("way", signature, case, [inputs])
             return records.steps_of(reply.words.get("way"))
         except (StoppedError, checked_words.MalformedError):
             return ()
 
-    def _asked(
+    def _request(
         self, what: str, signature: Signature, case: Case, inputs: Sequence[Values], bounds: Bounds | None = None,
         **more: Any,
     ) -> WireMessage:  # fmt: skip
@@ -264,7 +264,7 @@ def _sent(value: Any, buffers: list[bytes]) -> Any:
 def _results(reply: WireMessage, signature: Signature, case: Case, inputs: Values, most: int) -> tuple[Results, ...]:
     """The arrays of each run, of the sizes that the problem says; MalformedError for anything else."""
     outputs = [p for p in signature.parameters if p.written]
-    runs = checked_words.whole(reply.words.get("runs"), 0, most)
+    runs = checked_words.integer(reply.words.get("runs"), 0, most)
     if len(reply.buffers) != runs * len(outputs):
         raise checked_words.MalformedError(f"{runs} runs in {len(reply.buffers)} arrays")
     if not reply.words["findings"] and runs != most:

@@ -56,19 +56,19 @@ class MessageReader:
 
     def feed(self, data: bytes) -> WireMessage | None:
         """Take some bytes; the message once it is whole."""
-        left = memoryview(data)
+        remaining = memoryview(data)
         while True:
             part, size = self._parts[-1], self._sizes[len(self._parts) - 1]
-            piece = left[: size - len(part)]
+            piece = remaining[: size - len(part)]
             part += piece
-            left = left[len(piece) :]
+            remaining = remaining[len(piece) :]
             if len(part) < size:
                 return None
             self._expect_more()
             if len(self._parts) == len(self._sizes):
                 break
             self._parts.append(bytearray())
-        if left:
+        if remaining:
             raise WireError("more than one message")
         return WireMessage(_object(self._parts[2]), self._parts[3:])
 

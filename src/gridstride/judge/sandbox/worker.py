@@ -28,6 +28,7 @@ from gridstride.judge.sandbox.wire import WireMessage, packed, read
 from gridstride.protocol import OutOfAddressSpace, RacesNotWatched
 
 _LEAST_MEMORY = 256 << 20  # bytes of the virtual GPU's, below which a problem's own cases might not fit
+_YOUNG = (20_000, 10, 10)  # objects before rubbish is looked for: a launch makes hundreds, of which none are in a ring
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
@@ -40,6 +41,7 @@ def main() -> None:
     room = JudgeSession(options)
     room.warm_up()
     gc.freeze()
+    gc.set_threshold(*_YOUNG)
     gc.enable()
     say(replies, WireMessage({"ready": lock(options)}))
     requests = os.fdopen(0, "rb", buffering=1 << 16, closefd=False)
@@ -63,7 +65,7 @@ def lock(options: Mapping[str, Any]) -> dict[str, Any]:
 
     A thread that a library has started before is not locked in with this one: nothing holds then.
     """
-    alone = len(os.listdir("/proc/self/task")) == 1
+    single_threaded = len(os.listdir("/proc/self/task")) == 1
     limits, folders = WorkerLimits(**options["limits"]), options["folders"]
     filtered = seccomp.available()  # asks the file system, so before that is given up
     restrict(limits)
@@ -80,7 +82,11 @@ def lock(options: Mapping[str, Any]) -> dict[str, Any]:
     have = landlock.lock(rules, at_most=options.get("landlock"))
     if filtered:
         seccomp.lock()
-    return {"landlock": have if alone else 0, "seccomp": filtered and alone, "namespace": bool(inside)}
+    return {
+        "landlock": have if single_threaded else 0,
+        "seccomp": filtered and single_threaded,
+        "namespace": bool(inside),
+    }
 
 
 def say(replies: Any, message: WireMessage) -> None:
@@ -94,7 +100,7 @@ class JudgeSession:
     """One virtual GPU and the kernel that is being judged."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self._given = options
+        self._options = options
         self._gpu: Any = None
         self._kernel: Any = None
         self._cramped = False
@@ -107,17 +113,17 @@ class JudgeSession:
         from gridstride.virtual.machine import engine
         from gridstride.virtual.machine.memory.addresses import affordable
 
-        if self._given.get("compiler", "nvrtc") == "nvrtc":
+        if self._options.get("compiler", "nvrtc") == "nvrtc":
             load()
         engine.prepare()
-        limits = WorkerLimits(**self._given["limits"])
+        limits = WorkerLimits(**self._options["limits"])
         self._cramped = bool(cramped(limits))
         warnings.simplefilter("error", RacesNotWatched)
         self._gpu = VirtualGPU(
-            self._given["chip"],
+            self._options["chip"],
             memory=affordable(limits.device_memory, least=_LEAST_MEMORY),
             time_limit=limits.launch_seconds,
-            workers=self._given["workers"],
+            workers=self._options["workers"],
         )
 
     def answer(self, request: WireMessage) -> WireMessage:

@@ -33,12 +33,12 @@ _SPIN = """extern "C" __global__ void gridstride_clock(unsigned long long* seen)
 
 @dataclass(frozen=True, slots=True)
 class Lap:
-    """One batch in milliseconds: `device_ms` between events around all of it; on the host's clock `whole_ms` from
+    """One batch in milliseconds: `device_ms` between events around all of it; on the host's clock `host_ms` from
     before its first launch, and `after_ms` from when all was launched, until the device was idle.
     """
 
     device_ms: float
-    whole_ms: float
+    host_ms: float
     after_ms: float
 
 
@@ -57,17 +57,18 @@ def disagreement(laps: Sequence[Lap]) -> str:
             f"events show {unseen.device_ms:.4g} ms for all of it: work went on outside the stream that was timed, or "
             "the timer is wrong"
         )
-    early = sorted(laps, key=lambda lap: lap.device_ms - lap.whole_ms)[len(laps) // 4]
-    if early.device_ms - early.whole_ms > _allowed(early):
+    quartile = sorted(laps, key=lambda lap: lap.device_ms - lap.host_ms)[len(laps) // 4]
+    if quartile.device_ms - quartile.host_ms > _allowed(quartile):
         return (
-            f"events on the device show {early.device_ms:.4g} ms where {early.whole_ms:.4g} ms went by on the host's "
+            f"events on the device show {quartile.device_ms:.4g} ms where {quartile.host_ms:.4g} ms went by on the "
+            "host's "
             "clock: the timer is wrong"
         )
     return ""
 
 
 def _allowed(lap: Lap) -> float:
-    return _SHARE * min(lap.device_ms, lap.whole_ms) + _SLACK_MS
+    return _SHARE * min(lap.device_ms, lap.host_ms) + _SLACK_MS
 
 
 def multiprocessor_mhz(device: Device) -> float | None:
@@ -75,7 +76,7 @@ def multiprocessor_mhz(device: Device) -> float | None:
     if device.kind != "physical":
         return None
     with use(device):
-        seen: Any = empty(2, np.uint64)
-        cuda(_SPIN, filename="clock.cu")["gridstride_clock"][1, 1](seen)
-        clocks, nanoseconds = (int(clock) for clock in seen.numpy())
+        readings: Any = empty(2, np.uint64)
+        cuda(_SPIN, filename="clock.cu")["gridstride_clock"][1, 1](readings)
+        clocks, nanoseconds = (int(clock) for clock in readings.numpy())
     return 1e3 * clocks / nanoseconds

@@ -51,8 +51,8 @@ class Rates:
 @functools.cache
 def _tensor_rate(capability: tuple[int, int]) -> float:
     """16-bit multiply-adds per clock and multiprocessor; without a limit where no chip here has the capability."""
-    known = (chip_named(name) for name in names())
-    return max((chip.rates["tensor_f16_fma"] for chip in known if chip.properties.compute_capability == capability),
+    all_chips = (chip_named(name) for name in names())
+    return max((chip.rates["tensor_f16_fma"] for chip in all_chips if chip.properties.compute_capability == capability),
                default=math.inf)  # fmt: skip
 
 

@@ -92,20 +92,20 @@ class Timer:
 
     def time(self, runnable: Runnable) -> Timing:
         """Time one kernel against the peers, and check what it computed while it was timed."""
-        for one in self._sets:
-            one.buffers.fill(0)
+        for timed_set in self._sets:
+            timed_set.buffers.fill(0)
         own = JudgedKernel(runnable, self._sets, runnable.shape(self._sizes), self._stream, self._problem.invariants)
         with use(self._device):
             turns = self._warmed_up(own)
-            before = multiprocessor_mhz(self._device)
+            start_mhz = multiprocessor_mhz(self._device)
             self._rounds(own, turns)
-            after = multiprocessor_mhz(self._device)
+            end_mhz = multiprocessor_mhz(self._device)
             warm = self._warm(own, turns[""]) if own.right else None
         own_turns = turns.pop("")
         times = own_turns.times
         quartiles = statistics.quantiles(times if len(times) > 1 else times * 2, n=4)  # one: it was wrong at once
-        peers = {name: statistics.median(one.times) for name, one in turns.items()}
-        mhz = (before, after) if before is not None and after is not None else None
+        peers = {name: statistics.median(peer_turns.times) for name, peer_turns in turns.items()}
+        mhz = (start_mhz, end_mhz) if start_mhz is not None and end_mhz is not None else None
         return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
                       interval(times), disagreement(own_turns.laps), warm, mhz)  # fmt: skip
 
@@ -125,17 +125,21 @@ class Timer:
         own_turns = turns[""]
         fewest, most = self._planned(own_turns.launches * own_turns.times.pop(), slow=own_turns.slow)
         unit = f"{own_turns.launches} launches" if own_turns.launches > 1 else "one launch"
-        many = f"{fewest} to {most}" if fewest < most else most
-        self._progress(f"timing, {many} rounds of {unit}")
-        for one in turns.values():
-            one.times.clear()
+        round_count = f"{fewest} to {most}" if fewest < most else most
+        self._progress(f"timing, {round_count} rounds of {unit}")
+        for timed_turns in turns.values():
+            timed_turns.times.clear()
         last = False
         while own.right and not last:
-            for one in turns.values():
-                took = self._own_batch(one, own) if one is own_turns else self._batch(one, one.ahead)
-                one.times.append(took / one.launches)
+            for timed_turns in turns.values():
+                took = (
+                    self._own_batch(timed_turns, own)
+                    if timed_turns is own_turns
+                    else self._batch(timed_turns, timed_turns.ahead)
+                )
+                timed_turns.times.append(took / timed_turns.launches)
             done = len(own_turns.times)
-            last = done >= most or (done >= fewest and all(narrow(one.times) for one in turns.values()))
+            last = done >= most or (done >= fewest and all(narrow(timed_turns.times) for timed_turns in turns.values()))
         if own.right:
             self._progress("checking what the timed launches left")
             own.check(own_turns.last_sets(len(self._sets)), complete=True)
@@ -187,13 +191,13 @@ class Timer:
         launches = max(1, min(_MOST_LAUNCHES, ceil(_LAUNCHES_MS / max(turns.times[-1], 1e-3))))
         return statistics.median(self._timed(own.launch, [0] * launches) / launches for _ in range(_FEWEST))
 
-    def _batch(self, turns: TimedTurns, ahead: int = 0) -> float:
+    def _batch(self, turns: TimedTurns, skipped: int = 0) -> float:
         """A batch, behind some launches that are not timed.
 
         A peer has as many as the judged kernel: an idle GPU would wait for the host, which takes longer over a
         library's call than the GPU over a small one.
         """
-        for number in turns.next_sets(ahead, len(self._sets)):
+        for number in turns.next_sets(skipped, len(self._sets)):
             turns.call(number)
         return self._timed(turns.call, turns.next_sets(turns.launches, len(self._sets)))
 
@@ -224,7 +228,7 @@ class Timer:
             library = importlib.import_module(peer.library)
         except ImportError:
             return None
-        arrays = [_library_values(library, one.inputs, self._problem) for one in self._sets]
+        arrays = [_library_values(library, timed_set.inputs, self._problem) for timed_set in self._sets]
         stream = library.cuda.ExternalStream(self._stream.handle)
 
         def call(number: int) -> None:

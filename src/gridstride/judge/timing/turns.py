@@ -86,8 +86,8 @@ class JudgedKernel:
         """Nothing is as it was: the module's variables, the data of each set, and what outputs hold."""
         self._kernel = self._first.renewed().kernel
         self._draw.shuffle(self._holds)
-        for one, data in zip(self._sets, self._holds, strict=True):
-            one.buffers.refill(self._sets[data].stock)
+        for timed_set, data in zip(self._sets, self._holds, strict=True):
+            timed_set.buffers.refill(self._sets[data].stock)
 
     def launch(self, number: int) -> None:
         """Launch on a set."""
@@ -104,7 +104,7 @@ class JudgedKernel:
             args=tuple(buffers.arguments),
             shared=self._shape.shared,
             stream=self._stream,
-            **self._first.launch.together,
+            **self._first.launch.flags,
         )
 
     def check(self, numbers: Iterable[int], *, complete: bool) -> None:
@@ -122,4 +122,4 @@ class JudgedKernel:
 
     def _sampled(self, buffers: Buffers, name: str, answer: Answer) -> bool:
         pieces = self._draw.sample(answer.pieces, min(_PIECES, len(answer.pieces)))
-        return not any(deviation(buffers.part(name, piece.place), piece.expected)[0].any() for piece in pieces)
+        return not any(deviation(buffers.part(name, piece.index), piece.expected)[0].any() for piece in pieces)

@@ -115,8 +115,8 @@ class AdamW(torch.optim.AdamW):
         """PyTorch's, but for moments, which it would round to the parameters' dtype."""
         super().load_state_dict(state_dict)
         saved = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
-        here = chain.from_iterable(group["params"] for group in self.param_groups)
-        for number, param in zip(saved, here, strict=True):
+        own_params = chain.from_iterable(group["params"] for group in self.param_groups)
+        for number, param in zip(saved, own_params, strict=True):
             for name in _MOMENTS if number in state_dict["state"] else ():
                 moment = state_dict["state"][number][name]
                 self.state[param][name] = moment.to(param.device, _wide(param), copy=True).contiguous()

@@ -28,9 +28,9 @@ def one_rises(v: Values, draw: Generator) -> dict[str, Any]:
     """All equal but for one element, anywhere: who leaves it out has another answer. Half the time the others are -Inf
     and it is the lowest number, which is above them.
     """
-    others, one = ((-3.0, draw.choice([-2.0, np.inf])), (-np.inf, LOWEST))[draw.integers(2)]
-    x = np.full(v["x"].shape, others)
-    x[draw.integers(x.size)] = one
+    common, larger = ((-3.0, draw.choice([-2.0, np.inf])), (-np.inf, LOWEST))[draw.integers(2)]
+    x = np.full(v["x"].shape, common)
+    x[draw.integers(x.size)] = larger
     return {"x": x}
 
 
@@ -71,9 +71,10 @@ def zeros_of_both_signs(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def nans(v: Values, draw: Generator) -> dict[str, Any]:
-    """A few NaNs of both signs among numbers and Infs: the first of them is the answer."""
-    x = np.where(draw.random(v["x"].shape) < 0.1, np.inf, v["x"])
-    x[draw.integers(x.size, size=3)] = draw.choice([np.nan, -np.nan], 3)
+    """NaNs of both signs and with payloads among numbers and Infs: the first of them is the answer."""
+    x = np.where(draw.random(v["x"].shape) < 0.1, np.inf, v["x"]).astype(np.float32)
+    payloads = draw.integers(0x7FC00000, 0x80000000, 3, np.uint32) | draw.choice(np.array([0, 1 << 31], np.uint32), 3)
+    x[draw.integers(x.size, size=3)] = payloads.view(np.float32)
     return {"x": x}
 
 

@@ -16,6 +16,7 @@ from gridstride.kernels.torch_op import once_differentiable
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, int past, float scale) -> Tensor")
 _FASTEST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+_NOT_TIMED = 256  # elements of a head
 Backward = Literal["auto", "gridstride", "pytorch"]
 
 
@@ -38,8 +39,8 @@ def attention(
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    if _gradient_wanted(q, k, v):
-        own = not _why_not_gradient(q, k, backward)
+    if _needs_gradient(q, k, v):
+        own = not _gradient_fallback_reason(q, k, backward)
         return (attention_with_gradient if own else _torchs)(q, k, v, past, scale)
     out: Tensor = torch.ops.gridstride.attention(q, k, v, past, scale)
     return out
@@ -49,19 +50,19 @@ def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None
     """Which kernel `attention` runs: a rung's name, or "PyTorch: " and why. ValueError for shapes that do not fit."""
     check_shapes(q, k, v)
     past = bounded(q, k, past)
-    if _gradient_wanted(q, k, v):
-        reason = _why_not_gradient(q, k, backward) or why_not_possible(q, k)
+    if _needs_gradient(q, k, v):
+        reason = _gradient_fallback_reason(q, k, backward) or why_not_possible(q, k)
         reason = reason and f"a gradient is wanted, and {reason}"
     else:
-        reason = _why_not(q, k, past)
+        reason = _fallback_reason(q, k, past)
     return f"PyTorch: {reason}" if reason else RUNG
 
 
-def _gradient_wanted(q: Tensor, k: Tensor, v: Tensor) -> bool:
+def _needs_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
 
 
-def _why_not_gradient(q: Tensor, k: Tensor, backward: Backward) -> str:
+def _gradient_fallback_reason(q: Tensor, k: Tensor, backward: Backward) -> str:
     """Why the gradient is PyTorch's; empty where it is the op's. ValueError for another word than `Backward` has."""
     if backward not in get_args(Backward):
         raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
@@ -70,11 +71,13 @@ def _why_not_gradient(q: Tensor, k: Tensor, backward: Backward) -> str:
     return "" if backward == "gridstride" else why_not_faster(q, k)
 
 
-def _why_not(q: Tensor, k: Tensor, past: int) -> str:
+def _fallback_reason(q: Tensor, k: Tensor, past: int) -> str:
     """Why the rung does not run for these, or would be slower; empty where it runs."""
     if reason := why_not_possible(q, k):
         return reason
     if past in (0, k.shape[2]) and torch.backends.cudnn.is_available() and torch.backends.cuda.cudnn_sdp_enabled():
+        if q.shape[-1] == _NOT_TIMED:
+            return f"the rung has not been timed against cuDNN's kernel with heads of {_NOT_TIMED}"
         return "cuDNN's kernel takes 0.94 to 0.97 of the rung's time on an H200, bench/results/ops_h200.json"
     return ""
 
@@ -83,7 +86,7 @@ def _why_not(q: Tensor, k: Tensor, past: int) -> str:
 def _cuda(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
     check_shapes(q, k, v)
     past = bounded(q, k, past)
-    if _why_not(q, k, past):
+    if _fallback_reason(q, k, past):
         with sdpa_kernel(_FASTEST, set_priority=True):
             return _torchs(q, k, v, past, scale)
     return run_rung(q, k, v, past, scale)
@@ -112,9 +115,9 @@ def _torchs(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
         causal = past == 0
         out = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped)
         return out.contiguous()
-    seen = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(past)
-    nothing = ~seen.any(-1, keepdim=True)  # zeros, with a first key in its place meanwhile: no row is NaN
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen | nothing, scale=scale, enable_gqa=grouped)
+    mask = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(past)
+    nothing = ~mask.any(-1, keepdim=True)  # zeros, with a first key in its place meanwhile: no row is NaN
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | nothing, scale=scale, enable_gqa=grouped)
     return out.masked_fill(nothing, 0.0).contiguous()
 
 

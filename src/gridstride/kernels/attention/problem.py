@@ -37,25 +37,25 @@ def magnitude(v: Values) -> dict[str, Array]:
     """The same weights over absolute values; an error of a score is one of its weight, and of the sum of all."""
     out = np.zeros_like(v["q"])
     for h, g in np.ndindex(out.shape[:2]):
-        weights, seen, scores = _weights(v, h, g)
+        weights, visible, scores = _weights(v, h, g)
         with np.errstate(invalid="ignore"):
-            away = _PRODUCT * np.where(seen, scores, 0.0)
-            weights = weights * (1 + away + np.sum(weights * away, axis=-1, keepdims=True))
-        out[h, g] = (weights + _LEAST * seen) @ abs(v["v"][h])
+            rounding = _PRODUCT * np.where(visible, scores, 0.0)
+            weights = weights * (1 + rounding + np.sum(weights * rounding, axis=-1, keepdims=True))
+        out[h, g] = (weights + _LEAST * visible) @ abs(v["v"][h])
     return {"out": out}
 
 
 def _weights(v: Values, h: int, g: int) -> tuple[Array, Array, Array]:
     """Of one head [Q, K]: weights, which keys are seen, and the sums of the absolute products."""
     q, k = v["q"][h, g], v["k"][h]
-    seen = np.arange(len(k)) <= np.arange(len(q))[:, None] + int(v["past"])
+    visible = np.arange(len(k)) <= np.arange(len(q))[:, None] + int(v["past"])
     with np.errstate(invalid="ignore"):
-        scores = np.where(seen, q @ k.T * v["scale"], -np.inf)
+        scores = np.where(visible, q @ k.T * v["scale"], -np.inf)
         largest = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
         powers = np.exp(scores - np.where(np.isneginf(largest), 0.0, largest))
         total = powers.sum(axis=-1, keepdims=True)
         weights = powers / np.where(total == 0, 1.0, total)
-        return weights, seen, abs(q) @ abs(k).T * abs(v["scale"])
+        return weights, visible, abs(q) @ abs(k).T * abs(v["scale"])
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def arrange(v: Values) -> dict[str, Any]:
     and the sum of a thousand of them in float32.
     """
     q, k = (v[name].flat[0] if v[name].size else 0.0 for name in ("q", "k"))
-    alike = bool(float(q) * float(k) and (v["q"] == q).all() and (v["k"] == k).all())
-    scale = LARGE / (WIDTH * float(q) * float(k)) if alike else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)]
+    is_uniform = bool(float(q) * float(k) and (v["q"] == q).all() and (v["k"] == k).all())
+    scale = LARGE / (WIDTH * float(q) * float(k)) if is_uniform else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)]
     return {"past": v["k"].shape[1], "scale": scale}
 
 
@@ -90,7 +90,12 @@ def any_past(v: Values, draw: Generator) -> dict[str, Any]:
     """The mask's edge anywhere, in the middle of a tile too: past every key, and before all of them."""
     queries, keys = v["q"].shape[2], v["k"].shape[1]
     edge = int(draw.integers(-queries - 2, keys + 3))
-    return {"past": int(draw.choice([edge, edge, -queries, 1 - queries, (1 << 31) - 1, -(1 << 31), -1]))}
+    return {"past": int(draw.choice([edge, edge, -queries, 1 - queries, -1]))}
+
+
+def ends_of_past(v: Values, draw: Generator) -> dict[str, Any]:
+    """The mask's edge where 32 bits end: its difference to a key, or its sum with a query, is in 64 bits alone."""
+    return {"past": int(draw.choice([(1 << 31) - 1, -(1 << 31)]))}
 
 
 def rising(v: Values, draw: Generator) -> dict[str, Any]:
@@ -107,8 +112,8 @@ def far_below_zero(v: Values, draw: Generator) -> dict[str, Any]:
     of it at worst, and by nothing else.
     """
     q, k = (0.1 * v[name].astype(np.float64) for name in ("q", "k"))
-    given = {"q": q - 5, "k": k + 5, "v": np.abs(v["v"]) + 1}
-    return {**given, "scale": SCALES[0] * draw.choice([1.0, 40.0, 245.0]).item(), "past": _past(v, draw)}
+    changed = {"q": q - 5, "k": k + 5, "v": np.abs(v["v"]) + 1}
+    return {**changed, "scale": SCALES[0] * draw.choice([1.0, 40.0, 245.0]).item(), "past": _past(v, draw)}
 
 
 def small_scale(v: Values, draw: Generator) -> dict[str, Any]:
@@ -128,11 +133,11 @@ def one_huge(v: Values, draw: Generator) -> dict[str, Any]:
 
 def one_nan(v: Values, draw: Generator) -> dict[str, Any]:
     """A NaN in one query, which no other one sees, or in one key, which queries before it do not see."""
-    given = v["q"] if draw.random() < 0.5 else v["k"]
-    changed = given.copy()
+    source = v["q"] if draw.random() < 0.5 else v["k"]
+    changed = source.copy()
     if changed.size:
         changed.flat[draw.integers(changed.size)] = np.nan
-    return {"q" if given is v["q"] else "k": changed, "past": _past(v, draw)}
+    return {"q" if source is v["q"] else "k": changed, "past": _past(v, draw)}
 
 
 def flash_attention(v: Values) -> object:
@@ -193,6 +198,7 @@ problem = Problem(
         "causal": causal,
         "last tokens": last_tokens,
         "any past": any_past,
+        "ends of past": ends_of_past,
         "rising": rising,
         "far below zero": far_below_zero,
         "small scale": small_scale,

@@ -7,16 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.attention.launch import MACROS, aligned, bounded, check_shapes, run_rung, why_not_possible
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check,
-    check_alike,
-    element,
-    launcher,
-    once_differentiable,
-    properties,
-)
+from gridstride.kernels.attention.launch import bounded, check_shapes, run_rung, why_not_possible
+from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
+from gridstride.kernels.attention_backward.launch import run_rung as run_backward
+from gridstride.kernels.torch_op import check, check_alike, once_differentiable, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, int past, float scale) -> (Tensor, Tensor)")
@@ -24,13 +18,10 @@ _LIBRARY.define(
     "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, int past, float scale) "
     "-> (Tensor, Tensor, Tensor)"
 )
-RUNG = "05_pipelined"
-_STAGES = {"04_warpgroup": 2, "05_pipelined": 3}  # tiles of queries that a block keeps, by rung
-_KEYS, _QUERIES, _THREADS = 128, 64, 256  # of a block: keys, queries of a tile, threads
-_DOT_THREADS, _LANES = 256, 16  # of a block of row_dot's, and of a row
 _FASTER: frozenset[tuple[str, int]] = frozenset()
 """GPUs, by a word of their names, and widths of heads at which both kernels together take less time than PyTorch's
-forward and backward kernels do in bench/ops_h200.py: none, cuDNN's take 0.7 to 0.9 of the time on an H200.
+forward and backward kernels do in bench/ops_h200.py: none, cuDNN's take 0.7 to 0.9 of the time on an H200 at 64 and
+128, and 256 has not been timed.
 """
 
 
@@ -47,7 +38,8 @@ def why_not_faster(q: Tensor, k: Tensor) -> str:
     name, width = properties(q.device).name, q.shape[-1]
     if any(word in name and width == of for word, of in _FASTER):
         return ""
-    return f"{RUNG} is not faster than PyTorch's gradient on {name} with heads of {width}, bench/results/ops_h200.json"
+    no_evidence = f"{rung_of(width)} is not known to be faster than PyTorch's gradient on {name} with heads of {width}"
+    return f"{no_evidence}, bench/results/ops_h200.json"
 
 
 # -- forward -----------------------------------------------------------------------------------------------------------
@@ -85,9 +77,9 @@ def _grouped(x: Tensor, kv_heads: int) -> Tensor:
 
 def _scores(q: Tensor, k: Tensor, past: int, scale: float) -> Tensor:
     """scale q k [B, kv_heads, G, Q, K], -Inf for keys that are not seen."""
-    seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(past)
+    mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(past)
     products = _grouped(q, k.shape[1]) @ k[:, :, None].to(_wide(k.dtype)).mT
-    return (products * scale).masked_fill(~seen, -torch.inf)
+    return (products * scale).masked_fill(~mask, -torch.inf)
 
 
 def _torchs_forward(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> tuple[Tensor, Tensor]:
@@ -108,36 +100,7 @@ def _cuda_backward(
     past = bounded(q, k, past)
     if why_not_possible(q, k):
         return _torchs_backward(dout, q, k, v, out, lse, past, scale)
-    dout, q, k, v = (aligned(x) for x in (dout, q, k, v))
-    delta = _row_dot(dout, aligned(out))
-    dq = torch.zeros(q.shape, dtype=torch.float32, device=q.device)
-    dk, dv = torch.empty_like(k), torch.empty_like(v)
-    batch, heads, queries, width = q.shape
-    kv_heads, keys = k.shape[1], k.shape[2]
-    run = launcher("attention_backward", RUNG, q.device, HEAD_WIDTH=width, **MACROS[q.dtype])
-    if blocks := batch * kv_heads * ceil_div(keys, _KEYS):
-        run(
-            (blocks, 1, 1), _THREADS, q, k, v, dout, lse.contiguous(), delta, dq, dk, dv, batch * kv_heads,
-            heads // kv_heads, queries, keys, past, scale, shared=shared_bytes(width),
-        )  # fmt: skip
-    return dq.to(q.dtype), dk, dv
-
-
-def _row_dot(a: Tensor, b: Tensor) -> Tensor:
-    """The dot products of rows [..., columns] of halves, in float32, by the last rung of `row_dot`."""
-    y = torch.empty(a.shape[:-1], dtype=torch.float32, device=a.device)
-    run = launcher("row_dot", "03_vectors", a.device, ELEMENT=element(a), LANES=_LANES)
-    if rows := y.numel():
-        run((ceil_div(rows, _DOT_THREADS // _LANES), 1, 1), _DOT_THREADS, a, b, y, rows, a.shape[-1])
-    return y
-
-
-def shared_bytes(width: int) -> int:
-    """What RUNG needs for heads of `width`: keys, values, the ring, dS turned, statistics, lines of dQ."""
-    stages = _STAGES[RUNG]
-    halves = 2 * _KEYS * width + stages * 2 * _QUERIES * width + _KEYS * _QUERIES
-    floats = 2 * stages * _QUERIES + _THREADS // 32 * 16 * (width // 2 + 8)
-    return 2 * halves + 4 * floats
+    return run_backward(GradientInputs(dout, q, k, v, out, lse), past, scale)
 
 
 @torch.library.impl(_LIBRARY, "attention_backward", "CPU")

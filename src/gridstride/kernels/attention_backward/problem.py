@@ -55,18 +55,20 @@ def magnitude(v: Values) -> dict[str, Array]:
     dk, dv = np.zeros_like(v["k"]), np.zeros_like(v["v"])
     scale = abs(v["scale"])
     for h, g in np.ndindex(dq.shape[:2]):
-        q, k, dout = (abs(each) for each in (v["q"][h, g], v["k"][h], v["dout"][h, g]))
-        seen, lse = _seen(v), v["lse"][h, g][:, None]
-        away = _PRODUCT * scale * (q @ k.T) + _LSE * abs(np.where(np.isneginf(lse), 0.0, lse))
-        weights = _weights(v, h, g) * (1 + away)
-        slopes = weights * (1 + _PRODUCT) * (dout @ abs(v["v"][h]).T + abs(v["delta"][h, g][:, None])) + _LEAST * seen
+        q, k, dout = (abs(array) for array in (v["q"][h, g], v["k"][h], v["dout"][h, g]))
+        visible, lse = _visible(v), v["lse"][h, g][:, None]
+        rounding = _PRODUCT * scale * (q @ k.T) + _LSE * abs(np.where(np.isneginf(lse), 0.0, lse))
+        weights = _weights(v, h, g) * (1 + rounding)
+        slopes = (
+            weights * (1 + _PRODUCT) * (dout @ abs(v["v"][h]).T + abs(v["delta"][h, g][:, None])) + _LEAST * visible
+        )
         dq[h, g] += _HALVES * scale * (slopes @ k)
         dk[h] += scale * (slopes.T @ q)
-        dv[h] += (weights + _LEAST * seen).T @ dout
+        dv[h] += (weights + _LEAST * visible).T @ dout
     return {"dq": dq, "dk": dk, "dv": dv}
 
 
-def _seen(v: Values) -> Array:
+def _visible(v: Values) -> Array:
     """Which keys a query sees, [Q, K]."""
     queries, keys = v["q"].shape[2], v["k"].shape[1]
     return np.arange(keys) <= np.arange(queries)[:, None] + int(v["past"])
@@ -76,17 +78,17 @@ def _weights(v: Values, h: int, g: int) -> Array:
     """P of one head, [Q, K]; 0 where a key is not seen."""
     with np.errstate(invalid="ignore", over="ignore"):
         powers = np.exp(v["q"][h, g] @ v["k"][h].T * v["scale"] - v["lse"][h, g][:, None])
-    return np.where(_seen(v), powers, 0.0)
+    return np.where(_visible(v), powers, 0.0)
 
 
 def of_forward_pass(v: Values) -> dict[str, Any]:
     """lse and delta as the forward pass of these q, k, v gives them; lse is -Inf for a query that sees nothing."""
     lse, delta = (np.zeros(v["q"].shape[:3], np.float32) for _ in range(2))
-    seen = _seen(v)
+    visible = _visible(v)
     for h, g in np.ndindex(lse.shape[:2]):
         q, k, values, dout = (np.asarray(x, np.float64) for x in (v["q"][h, g], v["k"][h], v["v"][h], v["dout"][h, g]))
         with np.errstate(invalid="ignore", divide="ignore"):
-            scores = np.where(seen, q @ k.T * v["scale"], -np.inf)
+            scores = np.where(visible, q @ k.T * v["scale"], -np.inf)
             largest = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
             largest = np.where(np.isneginf(largest), 0.0, largest)
             powers = np.exp(scores - largest)
@@ -100,16 +102,16 @@ def of_forward_pass(v: Values) -> dict[str, Any]:
 def arrange(v: Values) -> dict[str, Any]:
     """Everything is seen, and scores are of the size of 1; 100 where all q and all k are equal."""
     q, k = (v[name].flat[0] if v[name].size else 0.0 for name in ("q", "k"))
-    alike = bool(float(q) * float(k) and (v["q"] == q).all() and (v["k"] == k).all())
-    scale = LARGE / (WIDTH * float(q) * float(k)) if alike else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)]
+    is_uniform = bool(float(q) * float(k) and (v["q"] == q).all() and (v["k"] == k).all())
+    scale = LARGE / (WIDTH * float(q) * float(k)) if is_uniform else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)]
     return _with(v, past=v["k"].shape[1], scale=scale)
 
 
-def _with(given: Values, **changed: Any) -> dict[str, Any]:
+def _with(values: Values, **changed: Any) -> dict[str, Any]:
     """Changed values, in the dtypes that they will have, and what the forward pass makes of them."""
     halves = {name: x.astype(np.float16) if isinstance(x, np.ndarray) else x for name, x in changed.items()}
-    scale = float(np.float32(halves.get("scale", given["scale"])))
-    return {**halves, "scale": scale, **of_forward_pass({**given, **halves, "scale": scale})}
+    scale = float(np.float32(halves.get("scale", values["scale"])))
+    return {**halves, "scale": scale, **of_forward_pass({**values, **halves, "scale": scale})}
 
 
 def _past(v: Values, draw: Generator) -> int:
@@ -133,6 +135,11 @@ def any_past(v: Values, draw: Generator) -> dict[str, Any]:
     queries, keys = v["q"].shape[2], v["k"].shape[1]
     edge = int(draw.integers(-queries - 2, keys + 3))
     return _with(v, past=int(draw.choice([edge, edge, -queries, 1 - queries, (1 << 31) - 1, -(1 << 31), -1])))
+
+
+def ends_of_past(v: Values, draw: Generator) -> dict[str, Any]:
+    """The mask's edge where 32 bits end: its difference to a key, or its sum with a query, is in 64 bits alone."""
+    return _with(v, past=int(draw.choice([(1 << 31) - 1, -(1 << 31)])))
 
 
 def rising(v: Values, draw: Generator) -> dict[str, Any]:
@@ -248,6 +255,7 @@ problem = Problem(
         "causal": causal,
         "last tokens": last_tokens,
         "any past": any_past,
+        "ends of past": ends_of_past,
         "rising": rising,
         "far below zero": far_below_zero,
         "small scale": small_scale,

@@ -54,7 +54,7 @@ def conv2d_kernel(
     """Which kernel `conv2d` runs: a rung's name, or "PyTorch: " and why. ValueError for shapes that do not fit."""
     sides = _pair(stride), _pair(padding), _pair(dilation)
     _check(x, weight, bias, *sides, groups)
-    reason = _why_not(x, weight, *sides, groups)
+    reason = _fallback_reason(x, weight, *sides, groups)
     return f"PyTorch: {reason}" if reason else _RUNG
 
 
@@ -63,7 +63,9 @@ def _pair(value: int | Pair) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
-def _why_not(x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int], groups: int) -> str:
+def _fallback_reason(
+    x: Tensor, weight: Tensor, stride: list[int], padding: list[int], dilation: list[int], groups: int
+) -> str:
     """Why the rung does not run for these; empty where it runs."""
     kernel = tuple(weight.shape[2:])
     if kernel != (3, 3) or groups != 1 or list(dilation) != [1, 1]:
@@ -95,7 +97,7 @@ def _cuda(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int],
     groups: int,
 ) -> Tensor:  # fmt: skip
-    if _why_not(x, weight, stride, padding, dilation, groups):
+    if _fallback_reason(x, weight, stride, padding, dilation, groups):
         return _torchs(x, weight, bias, stride, padding, dilation, groups)
     weight = weight.contiguous(memory_format=torch.channels_last)
     weight = weight if weight.data_ptr() % 16 == 0 else weight.clone(memory_format=torch.channels_last)
@@ -150,8 +152,8 @@ def _check(
     fits = fits and weight.shape[0] % groups == 0 and (weight.dtype, weight.device) == (x.dtype, x.device)
     check(fits, "weight", weight, lambda: f"{x.dtype} [K, {x.shape[1]} / {groups} groups, R, S] on {x.device}")
     if bias is not None:
-        alike = tuple(bias.shape) == (weight.shape[0],) and (bias.dtype, bias.device) == (x.dtype, x.device)
-        check(alike, "bias", bias, lambda: f"{x.dtype} [{weight.shape[0]}] on {x.device}")
+        matches = tuple(bias.shape) == (weight.shape[0],) and (bias.dtype, bias.device) == (x.dtype, x.device)
+        check(matches, "bias", bias, lambda: f"{x.dtype} [{weight.shape[0]}] on {x.device}")
     if min(*stride, *dilation) < 1 or min(padding) < 0 or min(_out(x, weight, stride, padding, dilation)) < 1:
         raise ValueError(
             f"stride {tuple(stride)}, padding {tuple(padding)}, dilation {tuple(dilation)} leave no pixel of x "
@@ -169,9 +171,9 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
     x, weight = ctx.saved_tensors
     stride, padding, dilation, groups = ctx.sides
-    wanted = [bool(each) for each in ctx.needs_input_grad[:3]]
+    output_mask = [bool(flag) for flag in ctx.needs_input_grad[:3]]
     slopes = torch.ops.aten.convolution_backward(
-        dy, x, weight, ctx.bias_sizes, stride, padding, dilation, False, [0, 0], groups, wanted
+        dy, x, weight, ctx.bias_sizes, stride, padding, dilation, False, [0, 0], groups, output_mask
     )
     return (*slopes, None, None, None, None)
 

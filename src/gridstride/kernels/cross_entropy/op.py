@@ -116,8 +116,8 @@ def _backward_cuda(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, i
 @torch.library.impl(_LIBRARY, "cross_entropy", "CPU")
 def _cpu(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
     _check(logits, labels)
-    ignored, there = labels == ignore_index, (labels >= 0) & (labels < logits.shape[1])
-    wrong = torch.nonzero(~(ignored | there)).flatten()
+    ignored, is_class = labels == ignore_index, (labels >= 0) & (labels < logits.shape[1])
+    wrong = torch.nonzero(~(ignored | is_class)).flatten()
     if len(wrong):
         row, classes = int(wrong[0]), logits.shape[1]
         raise IndexError(
@@ -133,8 +133,8 @@ def _cpu(logits: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Ten
 def _backward_cpu(dloss: Tensor, logits: Tensor, labels: Tensor, lse: Tensor, ignore_index: int) -> Tensor:
     _backward_fake(dloss, logits, labels, lse, ignore_index)
     p = torch.exp(logits.to(_wide(logits)) - lse[:, None])
-    one = torch.arange(logits.shape[1], device=logits.device) == labels[:, None]
-    slopes = (p - one.to(p.dtype)) * dloss[:, None]
+    one_hot = torch.arange(logits.shape[1], device=logits.device) == labels[:, None]
+    slopes = (p - one_hot.to(p.dtype)) * dloss[:, None]
     return slopes.masked_fill((labels == ignore_index)[:, None], 0.0).to(logits.dtype).contiguous()
 
 

@@ -25,9 +25,9 @@ def _parts(v: Values) -> tuple[Array, Array, Array, Array]:
     x, labels = v["logits"], v["labels"]
     largest = np.max(x, axis=1, initial=-np.inf)
     powers = np.exp(x - np.where(largest == -np.inf, 0.0, largest)[:, None])
-    there = (labels >= 0) & (labels < x.shape[1])
-    picked = x[np.arange(len(x)), np.where(there, labels, 0)] if x.size else largest
-    return largest, powers, np.log(np.sum(powers, axis=1)), np.where(there, largest - picked, np.nan)
+    is_class = (labels >= 0) & (labels < x.shape[1])
+    picked = x[np.arange(len(x)), np.where(is_class, labels, 0)] if x.size else largest
+    return largest, powers, np.log(np.sum(powers, axis=1)), np.where(is_class, largest - picked, np.nan)
 
 
 def reference(v: Values) -> dict[str, Array]:

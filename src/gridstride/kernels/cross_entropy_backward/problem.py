@@ -23,15 +23,15 @@ def _parts(v: Values) -> tuple[Array, Array, Array]:
     """Probabilities, 1 at each row's label, and the gradient of its loss; NaN where the label is none."""
     x, labels = v["logits"], v["labels"]
     p = np.exp(x - v["lse"][:, None])
-    there = (labels >= 0) & (labels < x.shape[1])
-    return p, np.arange(x.shape[1]) == labels[:, None], np.where(there, v["dloss"], np.nan)[:, None]
+    is_class = (labels >= 0) & (labels < x.shape[1])
+    return p, np.arange(x.shape[1]) == labels[:, None], np.where(is_class, v["dloss"], np.nan)[:, None]
 
 
 def reference(v: Values) -> dict[str, Array]:
     """Each row by itself."""
     with np.errstate(all="ignore"):
-        p, one, slope = _parts(v)
-        return {"dlogits": np.where((v["labels"] == v["ignore_index"])[:, None], 0.0, (p - one) * slope)}
+        p, one_hot, slope = _parts(v)
+        return {"dlogits": np.where((v["labels"] == v["ignore_index"])[:, None], 0.0, (p - one_hot) * slope)}
 
 
 def magnitude(v: Values) -> dict[str, Array]:
@@ -39,10 +39,12 @@ def magnitude(v: Values) -> dict[str, Array]:
     the smallest normal number of a fixed size, which dloss makes larger.
     """
     with np.errstate(all="ignore"):
-        p, one, slope = _parts(v)
-        away = np.where(p > 0, p * abs(v["logits"] - v["lse"][:, None]), 0.0)
+        p, one_hot, slope = _parts(v)
+        rounding = np.where(p > 0, p * abs(v["logits"] - v["lse"][:, None]), 0.0)
         return {
-            "dlogits": np.where((v["labels"] == v["ignore_index"])[:, None], 0.0, (p + away + one + SMALL) * abs(slope))
+            "dlogits": np.where(
+                (v["labels"] == v["ignore_index"])[:, None], 0.0, (p + rounding + one_hot + SMALL) * abs(slope)
+            )
         }
 
 
@@ -62,9 +64,9 @@ def arrange(v: Values) -> dict[str, Any]:
     return {"ignore_index": ignore_index, "labels": labels, "lse": log_sum_exp(v["logits"])}
 
 
-def _with(logits: Array, **others: Any) -> dict[str, Any]:
+def _with(logits: Array, **changed: Any) -> dict[str, Any]:
     logits = logits.astype(np.float32)
-    return {"logits": logits, "lse": log_sum_exp(logits), **others}
+    return {"logits": logits, "lse": log_sum_exp(logits), **changed}
 
 
 def labels_out_of_range(v: Values, draw: Generator) -> dict[str, Any]:

@@ -89,9 +89,9 @@ class Geometry:
             for name, (size, unit) in needs.items()
             if size % unit or not size
         ]
-        two = max(first + second for first, second in pairwise((*self.tiles, self.tiles[0])))
-        if two > STAGES * STAGE_TILES:
-            wrong.append(f"two products in a row have {two} tiles in a block, the ring {STAGES * STAGE_TILES}")
+        tiles_of_two = max(first + second for first, second in pairwise((*self.tiles, self.tiles[0])))
+        if tiles_of_two > STAGES * STAGE_TILES:
+            wrong.append(f"two products in a row have {tiles_of_two} tiles in a block, the ring {STAGES * STAGE_TILES}")
         stages = self.head_group * self.chunks // STAGE_TILES
         if 2 * stages != STAGES and 3 * stages > STAGES:
             wrong.append(f"a group of the head has {stages} stages: two must fill the ring of {STAGES}, or three fit")

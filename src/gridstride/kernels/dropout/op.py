@@ -63,8 +63,8 @@ def _cpu(x: Tensor, seed: Tensor, p: float) -> Tensor:
     if p == 1.0:
         return torch.zeros_like(x, memory_format=torch.contiguous_format)
     (drop, scale), n = _numbers(p), x.numel()
-    kept = _philox(torch.arange(ceil_div(n, 4)) + seed[1], seed[0]).flatten()[:n] >= drop
-    return torch.where(kept.view(x.shape), x * scale, 0.0).contiguous()
+    keep_mask = _philox(torch.arange(ceil_div(n, 4)) + seed[1], seed[0]).flatten()[:n] >= drop
+    return torch.where(keep_mask.view(x.shape), x * scale, 0.0).contiguous()
 
 
 def _philox(counter: Tensor, key: Tensor) -> Tensor:

@@ -72,9 +72,9 @@ def arrange(v: Values) -> dict[str, Any]:
 
 def carries(v: Values, draw: Generator) -> dict[str, Any]:
     """Counters that pass from one 32-bit word to the next within the array, or from the largest to 0."""
-    before = draw.integers(0, max(1, min(len(v["x"]) // 4, 200)), endpoint=True)
+    steps_to_carry = draw.integers(0, max(1, min(len(v["x"]) // 4, 200)), endpoint=True)
     ends = [1 << 32, 1 << 40, 0, 1 << 63]
-    start = (int(draw.choice(ends)) - int(before)) % 2**64
+    start = (int(draw.choice(ends)) - int(steps_to_carry)) % 2**64
     return {"seed": np.array([v["seed"][0], np.uint64(start).astype(np.int64)])}
 
 
@@ -104,8 +104,8 @@ def ends_of_words(v: Values, draw: Generator) -> dict[str, Any]:
     all are kept.
     """
     counter, word = ENDS[draw.integers(len(ENDS))]
-    before = int(draw.integers(0, max(1, len(v["x"]) // 4)))
-    return {"seed": np.array([KEY, counter - before]), "drop": word + int(draw.integers(-1, 2))}
+    steps_to_word = int(draw.integers(0, max(1, len(v["x"]) // 4)))
+    return {"seed": np.array([KEY, counter - steps_to_word]), "drop": word + int(draw.integers(-1, 2))}
 
 
 def _next_to_a_word(v: Values, draw: Generator, above: int) -> dict[str, Any]:

@@ -17,10 +17,10 @@ STEPS = 4
 
 def step(u: Array, r: float, centre: float = -4.0) -> Array:
     """The field one step later; `centre` is the weight of the cell itself in the Laplacian."""
-    after = u.copy()
-    around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
-    after[1:-1, 1:-1] += r * (around + centre * u[1:-1, 1:-1])
-    return after
+    next_u = u.copy()
+    neighbours = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    next_u[1:-1, 1:-1] += r * (neighbours + centre * u[1:-1, 1:-1])
+    return next_u
 
 
 def reference(v: Values) -> dict[str, Array]:

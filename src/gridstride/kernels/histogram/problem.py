@@ -48,8 +48,8 @@ def edges(v: Values, draw: Generator) -> dict[str, Any]:
     """Edges of bins and the floats next to them, both zeros, the smallest numbers of both signs; both ends often."""
     steps = np.where(draw.random(v["x"].shape) < 0.5, draw.integers(0, BINS + 1, v["x"].shape), BINS)
     edge = (LOW + np.where(draw.random(v["x"].shape) < 0.5, steps, BINS - steps) * WIDTH).astype(np.float32)
-    away = draw.choice(np.array([-np.inf, np.inf], np.float32), v["x"].shape)
-    near = np.where(draw.random(v["x"].shape) < 0.5, edge, np.nextafter(edge, away))
+    direction = draw.choice(np.array([-np.inf, np.inf], np.float32), v["x"].shape)
+    near = np.where(draw.random(v["x"].shape) < 0.5, edge, np.nextafter(edge, direction))
     return {"x": np.where((near == 0) & (draw.random(v["x"].shape) < 0.5), np.float32(-0.0), near)}
 
 

@@ -8,7 +8,7 @@ below `three`, with four if it is below `four`: 2^32 e^(-4/T) and 2^32 e^(-8/T).
     Philox4x32-10, counter (row, column / 8, half_sweep, 0), key (seed, 0)
 
 (Salmon, Moraes, Dror and Shaw 2011), so that a call serves the four cells of a colour in eight columns; `half_sweep`
-counts, so that a word decides once.
+counts, so that a word decides once. `colour` is 0 or 1, and `four` is no more than `three`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,30 @@ def philox(counter: tuple[Array, Array, Array, Array], seed: int) -> list[Array]
     return [a, b, c, d]
 
 
+def random_words(v: Values) -> Array:
+    """Each cell's own, in int64."""
+    row, column = np.indices(v["spins"].shape)
+    words = philox((row, column // 8, np.full_like(row, v["half_sweep"]), np.zeros_like(row)), v["seed"])
+    return np.choose(column % 8 // 2, words).astype(np.int64)
+
+
+def agreeing(spins: Array) -> Array:
+    """How many of a cell's four neighbours are as it is."""
+    up = sum(np.roll(spins, by, axis) for axis in (0, 1) for by in (1, -1))
+    return np.where(spins == 1, up, 4 - up)
+
+
+def coloured(v: Values) -> Array:
+    """Which cells may turn."""
+    row, column = np.indices(v["spins"].shape)
+    return (row + column + v["colour"]) % 2 == 0
+
+
 def reference(v: Values) -> dict[str, Array]:
     """Which turn, and the spins with those turned."""
-    spins = v["spins"]
-    row, column = np.indices(spins.shape)
-    words = philox((row, column // 8, np.full_like(row, v["half_sweep"]), np.zeros_like(row)), v["seed"])
-    word = np.choose(column % 8 // 2, words).astype(np.int64)
-    up = sum(np.roll(spins, by, axis) for axis in (0, 1) for by in (1, -1))
-    agree = np.where(spins == 1, up, 4 - up)
-    turns = (agree < 3) | (word < np.where(agree == 3, v["three"], v["four"]))
-    coloured = (row + column + v["colour"]) % 2 == 0
-    return {"after": spins ^ (turns & coloured)}
+    agree = agreeing(v["spins"])
+    turns = (agree < 3) | (random_words(v) < np.where(agree == 3, v["three"], v["four"]))
+    return {"after": v["spins"] ^ (turns & coloured(v))}
 
 
 def spins_and_chances(v: Values) -> dict[str, Any]:
@@ -57,6 +70,29 @@ def spins_and_chances(v: Values) -> dict[str, Any]:
 def one_way(v: Values, draw: Generator) -> dict[str, Any]:
     """Nearly all one way, so that few turn, and those by their word: as below the critical temperature."""
     return {"spins": (draw.random(v["spins"].shape) < 0.03).astype(np.uint8), "three": 1 << 31, "four": 1 << 30}
+
+
+def at_a_word(v: Values, draw: Generator) -> dict[str, Any]:
+    """`three` or `four` is the word of a cell that it decides: this one stays."""
+    return _next_to_a_word(v, draw, 0)
+
+
+def above_a_word(v: Values, draw: Generator) -> dict[str, Any]:
+    """`three` or `four` is one above the word of a cell that it decides, which a float does not tell apart."""
+    return _next_to_a_word(v, draw, 1)
+
+
+def _next_to_a_word(v: Values, draw: Generator, above: int) -> dict[str, Any]:
+    """Where a few spins are up; as drawn where no cell has three or four neighbours that agree."""
+    spins = (draw.random(v["spins"].shape) < 0.1).astype(np.uint8)
+    agree, may_turn = agreeing(spins), coloured(v)
+    for count in draw.permutation((3, 4)):
+        words = random_words(v)[(agree == count) & may_turn]
+        if words.size:
+            limit = min(int(draw.choice(words)) + above, (1 << 32) - 1)
+            chances = (limit, limit // 2) if count == 3 else (max(limit, 1 << 31), limit)
+            return {"spins": spins, "three": chances[0], "four": chances[1]}
+    return {"spins": spins}
 
 
 problem = Problem(
@@ -76,7 +112,7 @@ problem = Problem(
     reference=reference,
     arrange=spins_and_chances,
     exact=True,
-    special={"one way": one_way},
+    special={"one way": one_way, "a chance at a word": at_a_word, "a chance above a word": above_a_word},
     public=(
         {"H": 16, "W": 256},
         {"H": 21, "W": 67},

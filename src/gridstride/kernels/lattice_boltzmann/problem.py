@@ -50,10 +50,10 @@ def reference(v: Values) -> dict[str, Array]:
     rho = sum(g)
     ux, uy = (sum(c * p for c, p in zip(axis, g, strict=True)) / rho for axis in (CX, CY))
     pushed = [3 * w * cx * v["force"] for w, cx in zip(WEIGHTS, CX, strict=True)]
-    after = [p + omega * (e - p) + push for p, e, push in zip(g, equilibrium(rho, ux, uy), pushed, strict=True)]
+    collided = [p + omega * (e - p) + push for p, e, push in zip(g, equilibrium(rho, ux, uy), pushed, strict=True)]
     inflow = equilibrium(1.0, v["speed"], 0.0)
     held = [np.where(kinds == OPEN, a, np.where(kinds == FLUID, b, w))
-            for a, b, w in zip(inflow, after, WEIGHTS, strict=True)]  # fmt: skip
+            for a, b, w in zip(inflow, collided, WEIGHTS, strict=True)]  # fmt: skip
     return {"after": np.stack(held)}
 
 

@@ -53,8 +53,8 @@ def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
 def _cuda(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> Three:
     y, mean, rstd = _fake(x, weight, bias, eps)
     rows, width = check_rows(x, "x"), x.shape[-1]
-    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
-    run = launcher("layer_norm", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    lanes, vectors_kept = lanes_of_rows(width * x.element_size(), most=2)
+    run = launcher("layer_norm", "03_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=vectors_kept)
     if rows:
         threads = max(lanes, 128)
         weight, bias = (tensor if tensor is None else tensor.contiguous() for tensor in (weight, bias))
@@ -100,8 +100,8 @@ def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, r
     gpu, ring = properties(x.device), _STAGES * 2 * width * x.element_size()
     if gpu.compute_capability < (9, 0) or ring + _RESERVED > gpu.shared_per_block_optin:
         return _torchs_backward(dy, x, weight, mean, rstd)
-    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
-    run = launcher("layer_norm_backward", "03_bulk_ring", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    lanes, vectors_kept = lanes_of_rows(width * x.element_size(), most=2)
+    run = launcher("layer_norm_backward", "03_bulk_ring", x.device, ELEMENT=element(x), LANES=lanes, KEPT=vectors_kept)
     blocks = min(max(1, _ON_THE_WAY // ring), _BLOCKS)
     parts = min(rows, blocks * gpu.multiprocessors)
     partial = torch.empty(2, parts, width, dtype=torch.float32, device=x.device)
@@ -115,8 +115,8 @@ def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, r
 def _torchs_backward(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> Three:
     """Before compute capability 9.0, and for rows whose ring does not fit into shared memory."""
     parameter = x.new_ones(x.shape[-1:]) if weight is None else weight
-    given = dy, x, x.shape[-1:], mean, rstd, parameter, parameter
-    dx, dweight, dbias = torch.ops.aten.native_layer_norm_backward(*given, [True, True, True])
+    arguments = dy, x, x.shape[-1:], mean, rstd, parameter, parameter
+    dx, dweight, dbias = torch.ops.aten.native_layer_norm_backward(*arguments, [True, True, True])
     return dx, dweight, dbias
 
 

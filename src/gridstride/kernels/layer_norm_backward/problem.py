@@ -44,7 +44,7 @@ EPSILONS = (1e-5, 1e-6, 1e-3, 0.1)  # the first two are what models use
 LEAST_EPS = 1e-20
 
 
-def _left(x: Array, eps: Any) -> dict[str, Array]:
+def _forward_state(x: Array, eps: Any) -> dict[str, Array]:
     """What the forward pass leaves of rows."""
     wide = x.astype(np.float64)
     mean = wide.mean(axis=-1)
@@ -54,13 +54,13 @@ def _left(x: Array, eps: Any) -> dict[str, Array]:
 
 def arrange(v: Values) -> dict[str, Any]:
     """Mean and rstd of the rows drawn, with an eps of those as the numbers drawn for rstd say."""
-    return _left(v["x"], np.array(EPSILONS)[(abs(v["rstd"]) * 1e4).astype(np.int64) % len(EPSILONS)])
+    return _forward_state(v["x"], np.array(EPSILONS)[(abs(v["rstd"]) * 1e4).astype(np.int64) % len(EPSILONS)])
 
 
 def offset_rows(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows far from 0 beside their deviation: who takes x for x - mean is far off."""
     x = (v["x"] + draw.choice([-300.0, 30.0, 100.0], (len(v["x"]), 1))).astype(np.float32)
-    return {"x": x, **_left(x, 1e-5)}
+    return {"x": x, **_forward_state(x, 1e-5)}
 
 
 def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def small_rows(v: Values, draw: Generator) -> dict[str, Any]:
     if draw.random() < 0.5:
         scale, eps = draw.choice([0.0, 1e-10, 1e-9], (len(v["x"]), 1)), LEAST_EPS
     x = (v["x"] * scale).astype(np.float32)
-    return {"x": x, **_left(x, eps)}
+    return {"x": x, **_forward_state(x, eps)}
 
 
 def large_rows(v: Values, draw: Generator) -> dict[str, Any]:
     """Rows whose rstd to the power of three is 0 in float32."""
     x = (v["x"] * 1e15).astype(np.float32)
-    return {"x": x, **_left(x, 1e-5)}
+    return {"x": x, **_forward_state(x, 1e-5)}
 
 
 def torch_layer_norm_backward(v: Values) -> object:
@@ -83,8 +83,8 @@ def torch_layer_norm_backward(v: Values) -> object:
     import torch
 
     mean, rstd = v["mean"][:, None], v["rstd"][:, None]
-    given = v["dy"], v["x"], v["x"].shape[-1:], mean, rstd, v["weight"], v["weight"]
-    dx, _, _ = torch.ops.aten.native_layer_norm_backward(*given, [True, True, True])
+    arguments = v["dy"], v["x"], v["x"].shape[-1:], mean, rstd, v["weight"], v["weight"]
+    dx, _, _ = torch.ops.aten.native_layer_norm_backward(*arguments, [True, True, True])
     return v["dx"].copy_(dx)
 
 
@@ -109,6 +109,7 @@ problem = Problem(
     terms="columns+rows+2",
     without={"nonfinite": "the mean of a row with an Inf is Inf or NaN, and the rest of it with it"},
     arrange=arrange,
+    same_bits=True,
     zeros=("rows",),
     public=(
         {"rows": 7, "columns": 1024, "parts": 3},

@@ -32,8 +32,8 @@ def reference(v: Values) -> dict[str, Array]:
     alive = cells(v["now"])
     height, width = alive.shape
     padded = np.pad(alive, 1)
-    around = sum(padded[r : r + height, c : c + width] for r in range(3) for c in range(3)) - alive
-    return {"next": words((around == 3) | ((around == 2) & (alive == 1)))}
+    neighbours = sum(padded[r : r + height, c : c + width] for r in range(3) for c in range(3)) - alive
+    return {"next": words((neighbours == 3) | ((neighbours == 2) & (alive == 1)))}
 
 
 def soup(v: Values, draw: Generator) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def soup(v: Values, draw: Generator) -> dict[str, Any]:
 
 def seams(v: Values, draw: Generator) -> dict[str, Any]:
     """Cells alive only beside the border of two words, where neighbours lie in different ones."""
-    kept = np.array([0x80000001, 0xC0000003, 0x40000002], np.uint32)
-    return {"now": v["now"] & draw.choice(kept, v["now"].shape)}
+    masks = np.array([0x80000001, 0xC0000003, 0x40000002], np.uint32)
+    return {"now": v["now"] & draw.choice(masks, v["now"].shape)}
 
 
 problem = Problem(

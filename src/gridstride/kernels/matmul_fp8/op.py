@@ -57,8 +57,8 @@ def _check(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> None:
     fits = a.dim() == 2 and a.dtype == _E4M3 and a.is_contiguous() and max(a.shape) <= _LONGEST
     check(fits, "a", a, f"contiguous {_E4M3} [M, K]")
     fits = b.dim() == 2 and b.dtype == _E4M3 and b.is_contiguous() and len(b) <= _LONGEST
-    alike = fits and b.shape[1] == a.shape[1] and b.device == a.device
-    check(alike, "b", b, f"contiguous {_E4M3} [N, {a.shape[1]}] on {a.device}, a row for each column of the product")
+    matches = fits and b.shape[1] == a.shape[1] and b.device == a.device
+    check(matches, "b", b, f"contiguous {_E4M3} [N, {a.shape[1]}] on {a.device}, a row for each column of the product")
     for name, scale, rows, of in (("scale_a", scale_a, len(a), "a"), ("scale_b", scale_b, len(b), "b")):
         right = scale.shape == (rows,) and scale.dtype == torch.float32 and scale.is_contiguous()
         check(right and scale.device == a.device, name, scale,

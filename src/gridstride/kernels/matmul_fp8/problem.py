@@ -29,8 +29,8 @@ LARGEST = 448.0
 
 def encode(x: Array) -> Array:
     """The codes of the nearest values; LARGEST of what is larger."""
-    size, known = abs(x), VALUES[:NAN]
-    nearest = np.searchsorted((known[1:] + known[:-1]) / 2, size)
+    size, finite = abs(x), VALUES[:NAN]
+    nearest = np.searchsorted((finite[1:] + finite[:-1]) / 2, size)
     return (nearest + 128 * np.signbit(x)).astype(np.uint8)
 
 
@@ -64,8 +64,8 @@ def long_sums(v: Values, draw: Generator) -> dict[str, Any]:
 def any_values(v: Values, draw: Generator) -> dict[str, Any]:
     """Every code but NaN, the largest and the denormal ones among them."""
     codes = {name: draw.integers(0, 256, v[name].shape, np.uint8) for name in ("A", "B")}
-    found = {name: np.where(each & 127 == NAN, each - 1, each) for name, each in codes.items()}
-    return found | {"scale_a": v["scale_a"] * np.float32(2.0**-12)}
+    replaced = {name: np.where(code & 127 == NAN, code - 1, code) for name, code in codes.items()}
+    return replaced | {"scale_a": v["scale_a"] * np.float32(2.0**-12)}
 
 
 def denormal_values(v: Values, draw: Generator) -> dict[str, Any]:
@@ -76,12 +76,12 @@ def denormal_values(v: Values, draw: Generator) -> dict[str, Any]:
 
 def not_numbers(v: Values, draw: Generator) -> dict[str, Any]:
     """A NaN in some rows of A and of B, which is all of those rows of C and of those columns."""
-    found = {name: np.array(v[name]) for name in ("A", "B")}
-    for codes in found.values():
+    changed = {name: np.array(v[name]) for name in ("A", "B")}
+    for codes in changed.values():
         rows = np.flatnonzero(draw.random(len(codes)) < (0.1 if codes.size else 0.0))
-        places = draw.integers(max(1, codes.shape[1]), size=rows.size)
-        codes[rows, places] = NAN + 128 * draw.integers(2, size=rows.size)
-    return found
+        columns = draw.integers(max(1, codes.shape[1]), size=rows.size)
+        codes[rows, columns] = NAN + 128 * draw.integers(2, size=rows.size)
+    return changed
 
 
 def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def there_and_back(v: Values, draw: Generator) -> dict[str, Any]:
     terms = v["A"].shape[1]
     size = min((8.0 * WAY / max(terms, 1)) ** 0.5, 200.0)
     signs = np.where(np.arange(terms) < terms - terms // 2, 1.0, -1.0)
-    one, other = (draw.uniform(0.9, 1.1, v[name].shape) * size for name in ("A", "B"))
-    return {"A": one * signs, "B": other}
+    first, second = (draw.uniform(0.9, 1.1, v[name].shape) * size for name in ("A", "B"))
+    return {"A": first * signs, "B": second}
 
 
 def past_the_largest(v: Values, draw: Generator) -> dict[str, Any]:

@@ -24,9 +24,9 @@ def accelerations(bodies: Array, sources: Array, softening: float, *, absolute: 
     result = np.empty((len(bodies), 3))
     for start in range(0, len(bodies), _AT_ONCE):
         part = bodies[start : start + _AT_ONCE]
-        away = sources[None, :, :3] - part[:, None, :3]
-        weight = sources[:, 3] / ((away**2).sum(-1) + softening) ** 1.5
-        terms = away * weight[..., None]
+        offsets = sources[None, :, :3] - part[:, None, :3]
+        weight = sources[:, 3] / ((offsets**2).sum(-1) + softening) ** 1.5
+        terms = offsets * weight[..., None]
         result[start : start + _AT_ONCE] = (abs(terms) if absolute else terms).sum(1)
     return result
 

@@ -61,11 +61,11 @@ def _cuda(
         return out
     group, block_size = q.shape[1] // keys.shape[1], keys.shape[2]
     ring = _ring(q.device, q.shape[2], group, block_size) if q.dtype in _SIXTEEN_BITS else ""
-    given = PagedQueries(q, keys, values, tables, lengths)
+    queries = PagedQueries(q, keys, values, tables, lengths)
     if isinstance(ring, Ring):
-        _by_ring(ring, given, out, scale, fixed_past)
+        _by_ring(ring, queries, out, scale, fixed_past)
     else:
-        _by_splits(given, out, scale)
+        _by_splits(queries, out, scale)
     return out
 
 
@@ -84,24 +84,24 @@ def _ring(device: torch.device, width: int, group: int, block_size: int) -> Ring
     )  # fmt: skip
 
 
-def _by_ring(ring: Ring, given: PagedQueries, out: Tensor, scale: float, fixed_past: bool = False) -> None:
+def _by_ring(ring: Ring, queries: PagedQueries, out: Tensor, scale: float, fixed_past: bool = False) -> None:
     """Rung 04: as many blocks as the GPU holds at a time, each with an equal share of all tokens."""
-    q, keys, _, tables, _ = given
+    q, keys, _, tables, _ = queries
     sequences, kv_heads = len(q), keys.shape[1]
     blocks = ring.resident * multiprocessors(q.device)
     run = launcher(
         "paged_attention", "04_bulk_ring", q.device, ELEMENT=element(q), FIXED_PAST=int(fixed_past), **ring.macros
     )
     run(
-        (blocks, 1, 1), ring.threads, *given, out,
+        (blocks, 1, 1), ring.threads, *queries, out,
         q.new_empty(ring.records(blocks), dtype=torch.float32), _arrived(q.device, sequences * kv_heads), sequences,
         kv_heads, tables.stride(0), scale, shared=ring.shared,
     )  # fmt: skip
 
 
-def _by_splits(given: PagedQueries, out: Tensor, scale: float) -> None:
+def _by_splits(queries: PagedQueries, out: Tensor, scale: float) -> None:
     """Rung 03: a sequence is split over as many blocks as fit the GPU besides the others."""
-    q, keys, _, tables, _ = given
+    q, keys, _, tables, _ = queries
     sequences, heads, width = q.shape
     kv_heads, block_size = keys.shape[1], keys.shape[2]
     room = _MANY["RESIDENT"] * multiprocessors(q.device)  # blocks on the chip at a time
@@ -113,16 +113,16 @@ def _by_splits(given: PagedQueries, out: Tensor, scale: float) -> None:
     )  # fmt: skip
     partial = q.new_empty((sequences, heads, splits, width + 2), dtype=torch.float32) if splits > 1 else None
     run(
-        (splits, kv_heads, sequences), _THREADS, *given, out, partial,
+        (splits, kv_heads, sequences), _THREADS, *queries, out, partial,
         _arrived(q.device, sequences * kv_heads), sequences, kv_heads, tables.stride(0), scale,
     )  # fmt: skip
 
 
 def _arrived(device: torch.device, least: int) -> Tensor:
-    kept = _ARRIVED.get(device)
-    if kept is None or kept.numel() < least:
-        kept = _ARRIVED[device] = torch.zeros(max(least, 1 << 16), dtype=torch.int32, device=device)
-    return kept
+    counters = _ARRIVED.get(device)
+    if counters is None or counters.numel() < least:
+        counters = _ARRIVED[device] = torch.zeros(max(least, 1 << 16), dtype=torch.int32, device=device)
+    return counters
 
 
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:

@@ -44,8 +44,8 @@ def _attended(v: Values, values: Array) -> Array:
         q = v["q"][s].reshape(len(k), GROUP, WIDTH)
         scores = np.einsum("kgd,ktd->kgt", q, k) * v["scale"]
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        seen = np.einsum("kgt,ktd->kgd", weights, x) / weights.sum(axis=-1, keepdims=True)
-        out[s] = seen.reshape(-1, WIDTH)
+        means = np.einsum("kgt,ktd->kgd", weights, x) / weights.sum(axis=-1, keepdims=True)
+        out[s] = means.reshape(-1, WIDTH)
     return out
 
 
@@ -56,13 +56,15 @@ def arrange(v: Values) -> dict[str, Any]:
     does not take the largest away first is wrong. Right kernels lose nothing: all weights are 1.
     """
     q, k = v["q"].flat[0], v["keys"].flat[0]
-    alike = bool(float(q) * float(k) and (v["q"] == q).all() and (v["keys"] == k).all())
+    is_uniform = bool(float(q) * float(k) and (v["q"] == q).all() and (v["keys"] == k).all())
     longest = v["tables"].shape[1] * BLOCK_SIZE
     return {
         "tables": (v["tables"] % v["keys"].shape[0]).astype(np.int32),
         "lengths": (v["lengths"] % (longest + 1)).astype(np.int32),
         "arrived": np.zeros_like(v["arrived"]),
-        "scale": LARGE / (WIDTH * float(q) * float(k)) if alike else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)],
+        "scale": LARGE / (WIDTH * float(q) * float(k))
+        if is_uniform
+        else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)],
     }
 
 

@@ -109,7 +109,7 @@ def cut(
 
 def _bytes(width: int, group: int, piece: int, warps: int, stages: int) -> int:
     """sizeof(Shared), which the kernel asserts."""
-    apart = -(-2 * piece * width // 128) * 128 + 16
-    requested = 2 * _COPIES * apart + group * (2 * width + 16)
+    stage_bytes = -(-2 * piece * width // 128) * 128 + 16
+    requested = 2 * _COPIES * stage_bytes + group * (2 * width + 16)
     merged = 4 * warps * group * (width + 6)
     return -(-(stages * (requested + 16) + 2 * width + 16 * _COPIES + merged + _CUT) // 16) * 16

@@ -110,12 +110,12 @@ def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tens
 def _cpu(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
     _check(q, keys, values, tables, pieces)
     out = torch.zeros_like(q)
-    for first, count, table, seen in pieces.tolist():
+    for first, count, table, visible in pieces.tolist():
         if count <= 0:
             break
-        if seen > 0:
-            k, v = (_rows(cache, tables[table], seen) for cache in (keys, values))
-            rows = slice(first + max(0, count - seen), first + count)  # those that see something
+        if visible > 0:
+            k, v = (_rows(cache, tables[table], visible) for cache in (keys, values))
+            rows = slice(first + max(0, count - visible), first + count)  # those that see something
             out[rows] = _causal(q[rows], k, v, scale)
     return out
 

@@ -39,8 +39,8 @@ def magnitude(v: Values) -> dict[str, Array]:
     """The same weights over absolute values; an error of a score is one of its weight, and of the sum of all."""
     out = abs(v["out"])
     for rows, head, heads, weights, scores, x in _attended(v):
-        away = _PRODUCT * np.nan_to_num(scores)
-        weights = weights * (1 + away + np.sum(weights * away, axis=-1, keepdims=True))
+        rounding = _PRODUCT * np.nan_to_num(scores)
+        weights = weights * (1 + rounding + np.sum(weights * rounding, axis=-1, keepdims=True))
         out[rows, heads] = np.einsum("qgt,td->qgd", weights + _LEAST * (scores >= 0), abs(x[head]))
     return {"out": out}
 
@@ -55,17 +55,17 @@ def _attended(v: Values) -> Iterator[tuple[slice, int, slice, Array, Array, Arra
         blocks = v["tables"][table][: -(-tokens // BLOCK_SIZE)]
         k, x = (cache[blocks].swapaxes(1, 2).reshape(-1, *cache.shape[1::2])[:tokens] for cache in _caches(v))
         k, x = k.swapaxes(0, 1), x.swapaxes(0, 1)  # [K, L, D]
-        seen = np.arange(tokens) <= (last - count + np.arange(count))[:, None, None]
+        visible = np.arange(tokens) <= (last - count + np.arange(count))[:, None, None]
         for head in range(len(k)):
             heads = slice(GROUP * head, GROUP * (head + 1))
             q = v["q"][rows, heads]
             with np.errstate(invalid="ignore"):
-                scores = np.where(seen, np.einsum("qgd,td->qgt", q, k[head]) * v["scale"], -np.inf)
+                scores = np.where(visible, np.einsum("qgd,td->qgt", q, k[head]) * v["scale"], -np.inf)
                 largest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
                 powers = np.exp(scores - np.where(np.isneginf(largest), 0.0, largest))
                 total = powers.sum(axis=-1, keepdims=True)
                 sizes = np.einsum("qgd,td->qgt", abs(q), abs(k[head])) * abs(v["scale"])
-            yield rows, head, heads, powers / np.where(total == 0, 1.0, total), np.where(seen, sizes, -1.0), x
+            yield rows, head, heads, powers / np.where(total == 0, 1.0, total), np.where(visible, sizes, -1.0), x
 
 
 def _caches(v: Values) -> tuple[Array, Array]:
@@ -85,13 +85,15 @@ def arrange(v: Values) -> dict[str, Any]:
     Where all q and all keys are equal, so are the scores: they are 100 then, which e to the power of overflows.
     """
     q, k = (v[name].flat[0] if v[name].size else 0.0 for name in ("q", "keys"))
-    alike = bool(float(q) * float(k) and (v["q"] == q).all() and (v["keys"] == k).all())
+    is_uniform = bool(float(q) * float(k) and (v["q"] == q).all() and (v["keys"] == k).all())
     drawn = abs(v["pieces"].astype(np.int64))
-    made = [(1 + count % MOST, table, seen) for _, count, table, seen in drawn]
+    pieces = [(1 + count % MOST, table, visible) for _, count, table, visible in drawn]
     return {
         "tables": (v["tables"] % v["keys"].shape[0]).astype(np.int32),
-        "pieces": _pieces(v, [(count, table, 1 + seen % _longest(v)) for count, table, seen in made]),
-        "scale": LARGE / (WIDTH * float(q) * float(k)) if alike else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)],
+        "pieces": _pieces(v, [(count, table, 1 + visible % _longest(v)) for count, table, visible in pieces]),
+        "scale": LARGE / (WIDTH * float(q) * float(k))
+        if is_uniform
+        else SCALES[int(abs(v["scale"]) * 1e4) % len(SCALES)],
     }
 
 
@@ -99,7 +101,7 @@ def _longest(v: Values) -> int:
     return int(v["tables"].shape[1]) * BLOCK_SIZE
 
 
-def _pieces(v: Values, wanted: list[tuple[int, int, int]], *, skip: int = 0) -> Array:
+def _pieces(v: Values, requested: list[tuple[int, int, int]], *, skip: int = 0) -> Array:
     """(count, table, seen) of each, as many as there are rows for; `skip` rows in front of each belong to none.
 
     A piece that is cut short for want of rows still sees as many keys. Unused ones point nowhere.
@@ -107,11 +109,11 @@ def _pieces(v: Values, wanted: list[tuple[int, int, int]], *, skip: int = 0) -> 
     pieces = np.full((len(v["pieces"]), 4), _NOWHERE, np.int32)
     pieces[:, 1] = 0
     first, rows = skip, len(v["q"])
-    for piece, (count, table, seen) in zip(pieces, wanted, strict=False):
+    for piece, (count, table, visible) in zip(pieces, requested, strict=False):
         count = min(count, rows - first)
         if count <= 0:
             break
-        piece[:] = first, count, table % len(v["tables"]), min(seen, _longest(v))
+        piece[:] = first, count, table % len(v["tables"]), min(visible, _longest(v))
         first += count + skip
     return pieces
 
@@ -140,8 +142,8 @@ def many_short(v: Values, draw: Generator) -> dict[str, Any]:
 def edges(v: Values, draw: Generator) -> dict[str, Any]:
     """Counts and keys that end with a block of the cache, with a tile, one more and one less, and with the table."""
     counts = [1, 8 // GROUP, MOST // 2 - 1, MOST // 2, MOST // 2 + 1, MOST - 1, MOST]
-    seen = [edge + more for edge in (BLOCK_SIZE, 64, 128, 256) for more in (-1, 0, 1)] + [1, _longest(v)]
-    chosen = [(draw.choice(counts), draw.integers(len(v["tables"])), draw.choice(seen)) for _ in v["pieces"]]
+    lengths = [edge + more for edge in (BLOCK_SIZE, 64, 128, 256) for more in (-1, 0, 1)] + [1, _longest(v)]
+    chosen = [(draw.choice(counts), draw.integers(len(v["tables"])), draw.choice(lengths)) for _ in v["pieces"]]
     return {"pieces": _pieces(v, [(int(count), int(table), int(last)) for count, table, last in chosen])}
 
 
@@ -149,13 +151,15 @@ def nothing_seen(v: Values, draw: Generator) -> dict[str, Any]:
     """Fewer keys than queries: the first ones see none, or all of a piece do."""
     counts = draw.integers(1, MOST, len(v["pieces"]), endpoint=True).tolist()
     last = [draw.choice([-_NOWHERE, -1, 0, 1, count // 2, count - 1]).item() for count in counts]
-    return {"pieces": _pieces(v, [(count, p, seen) for p, (count, seen) in enumerate(zip(counts, last, strict=True))])}
+    return {
+        "pieces": _pieces(v, [(count, p, visible) for p, (count, visible) in enumerate(zip(counts, last, strict=True))])
+    }
 
 
 def any_order(v: Values, draw: Generator) -> dict[str, Any]:
     """Pieces in any order, with rows between them that belong to none."""
-    wanted = [(int(draw.integers(1, MOST)), p, _past(v, draw) + 1) for p in range(len(v["pieces"]))]
-    pieces = _pieces(v, wanted, skip=int(draw.integers(1, 9)))
+    requested = [(int(draw.integers(1, MOST)), p, _past(v, draw) + 1) for p in range(len(v["pieces"]))]
+    pieces = _pieces(v, requested, skip=int(draw.integers(1, 9)))
     used = len(list(_used(pieces)))
     pieces[:used] = draw.permutation(pieces[:used])
     return {"pieces": pieces}

@@ -84,9 +84,14 @@ def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_w
         return F.rms_norm(x, (width,), weight, eps)
     if rows:
         weight, fixed = weight.contiguous(), fixed_weights and weight.is_contiguous()  # a copy is written in front
-        threads, kept, early = _lanes(width * x.element_size(), adds=delta is not None)
-        macros = {"ELEMENT": element(x), "THREADS": threads, "KEPT": kept, "FIXED_WEIGHTS": int(fixed and early)}
-        macros |= {"ADDS": int(delta is not None), "EARLY_WEIGHTS": int(early)}
+        threads, vectors_kept, loads_early = _lanes(width * x.element_size(), adds=delta is not None)
+        macros = {
+            "ELEMENT": element(x),
+            "THREADS": threads,
+            "KEPT": vectors_kept,
+            "FIXED_WEIGHTS": int(fixed and loads_early),
+        }
+        macros |= {"ADDS": int(delta is not None), "EARLY_WEIGHTS": int(loads_early)}
         run = launcher("rms_norm", "03_registers", x.device, **macros)
         # Begun early, blocks wait where those of the kernel in front could work: that pays for few rows alone.
         launch = run if rows <= _FEW_ROWS else run.serial
@@ -101,9 +106,9 @@ def _lanes(row_bytes: int, *, adds: bool) -> tuple[int, int, bool]:
     vectors, threads = ceil_div(row_bytes, 16), _THREADS
     while threads < _MOST_THREADS and vectors > threads * _MOST_KEPT:
         threads *= 2
-    kept = ceil_div(vectors, threads)
-    early = kept <= _MOST_KEPT and not (adds and threads == _MOST_THREADS)
-    return threads, min(kept, _MOST_KEPT if adds else _MOST_KEPT_ALONE), early
+    vectors_kept = ceil_div(vectors, threads)
+    early = vectors_kept <= _MOST_KEPT and not (adds and threads == _MOST_THREADS)
+    return threads, min(vectors_kept, _MOST_KEPT if adds else _MOST_KEPT_ALONE), early
 
 
 @torch.library.impl(_LIBRARY, "rms_norm", "CUDA")
@@ -156,10 +161,10 @@ def _backward_cuda(dy: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[T
         return dx, dweight.zero_()
     dy, x, weight = dy.contiguous(), x.contiguous(), weight.contiguous()
     gpu, ring = properties(x.device), _STAGES * 2 * width * x.element_size()
-    ahead = gpu.compute_capability >= (9, 0) and ring + _RESERVED <= gpu.shared_per_block_optin
-    rung, shared = ("05_bulk_ring", ring) if ahead else ("04_prefetch", 0)
-    lanes, kept = lanes_of_rows(width * x.element_size(), most=2)
-    run = launcher("rms_norm_backward", rung, x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    bulk_ring = gpu.compute_capability >= (9, 0) and ring + _RESERVED <= gpu.shared_per_block_optin
+    rung, shared = ("05_bulk_ring", ring) if bulk_ring else ("04_prefetch", 0)
+    lanes, vectors_kept = lanes_of_rows(width * x.element_size(), most=2)
+    run = launcher("rms_norm_backward", rung, x.device, ELEMENT=element(x), LANES=lanes, KEPT=vectors_kept)
     blocks = min(max(1, _ON_THE_WAY // shared), _BLOCKS) if shared else _BLOCKS
     parts = min(rows, blocks * gpu.multiprocessors)
     partial = torch.empty(parts, width, dtype=torch.float32, device=x.device)

@@ -83,12 +83,12 @@ def _cpu(
     heads = qkv.shape[1] // width - 2 * kv_heads
     q, k, v = qkv.unflatten(1, (-1, width)).split((heads, kv_heads, kv_heads), dim=1)
     block, offset = slots // block_size, slots % block_size
-    keys[block, :, offset] = _turned(k, k_weight, cosine[positions], sine[positions], eps)
+    keys[block, :, offset] = _rotated(k, k_weight, cosine[positions], sine[positions], eps)
     values[block, :, offset] = v
-    return _turned(q, q_weight, cosine[positions], sine[positions], eps)
+    return _rotated(q, q_weight, cosine[positions], sine[positions], eps)
 
 
-def _turned(x: Tensor, weight: Tensor | None, cosine: Tensor, sine: Tensor, eps: float) -> Tensor:
+def _rotated(x: Tensor, weight: Tensor | None, cosine: Tensor, sine: Tensor, eps: float) -> Tensor:
     if weight is not None:
         x = F.rms_norm(x, (x.shape[-1],), weight, eps)
     low, high = x.float().chunk(2, dim=-1)

@@ -44,8 +44,8 @@ def magnitude(v: Values) -> dict[str, Array]:
     positive["sine"] = -positive["sine"]  # low * c - high * s adds up
     magnitudes = reference(positive)
     positive["sine"] = abs(positive["sine"])
-    other = reference(positive)
-    return {name: np.maximum(abs(magnitudes[name]), abs(other[name])) for name in magnitudes}
+    of_positive = reference(positive)
+    return {name: np.maximum(abs(magnitudes[name]), abs(of_positive[name])) for name in magnitudes}
 
 
 def arrange(v: Values) -> dict[str, Any]:

@@ -63,17 +63,17 @@ def _cpu(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_
 
 def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: float, uniform: float) -> int:
     weights = (((row - row.max()) / temperature).exp() * _ONE).to(torch.int64)
-    kept = row > -torch.inf
+    candidates = row > -torch.inf
     if min_p > 0.0:
-        kept &= row >= row.max() + math.log(min_p) * temperature
+        candidates &= row >= row.max() + math.log(min_p) * temperature
     if 0 < top_k < row.numel():
-        kept &= row >= row.topk(top_k).values[-1]
+        candidates &= row >= row.topk(top_k).values[-1]
     if top_p < 1.0:
-        order = torch.where(kept, row, -torch.inf).argsort(descending=True)
-        reached = torch.where(kept, weights, 0)[order].cumsum(0)
+        order = torch.where(candidates, row, -torch.inf).argsort(descending=True)
+        reached = torch.where(candidates, weights, 0)[order].cumsum(0)
         first = int(torch.searchsorted(reached, max(1, int(float(reached[-1]) * max(0.0, top_p)))))
-        kept &= row >= row[order[min(first, row.numel() - 1)]]
-    sums = torch.where(kept, weights, 0).cumsum(0)
+        candidates &= row >= row[order[min(first, row.numel() - 1)]]
+    sums = torch.where(candidates, weights, 0).cumsum(0)
     point = min(int(float(sums[-1]) * uniform), int(sums[-1]) - 1)
     return int(torch.searchsorted(sums, point, right=True))
 

@@ -46,14 +46,14 @@ def kept_sums(logits: Array, temperature: float, top_k: int, top_p: float, min_p
     """
     logits = logits.astype(np.float64)
     shares = np.exp((logits - logits.max()) / temperature)
-    kept = shares >= min_p
+    candidates = shares >= min_p
     if 0 < top_k < len(logits):
-        kept &= logits >= np.partition(logits, -top_k)[-top_k]
+        candidates &= logits >= np.partition(logits, -top_k)[-top_k]
     if top_p < 1:
-        order = np.argsort(np.where(kept, -logits, np.inf), kind="stable")
-        sums = np.cumsum(np.where(kept, shares, 0)[order])
-        kept &= logits >= logits[order[np.searchsorted(sums, top_p * sums[-1])]]
-    return np.cumsum(np.where(kept, shares, 0))
+        order = np.argsort(np.where(candidates, -logits, np.inf), kind="stable")
+        sums = np.cumsum(np.where(candidates, shares, 0)[order])
+        candidates &= logits >= logits[order[np.searchsorted(sums, top_p * sums[-1])]]
+    return np.cumsum(np.where(candidates, shares, 0))
 
 
 def arrange(v: Values) -> dict[str, Any]:
@@ -75,11 +75,11 @@ def arrange(v: Values) -> dict[str, Any]:
     return _with_points(logits, settings, draw)
 
 
-def _telling(sums: Array, others: Array) -> float:
+def _telling(sums: Array, second: Array) -> float:
     """The middle of the widest stretch of points that give another token by the other sums."""
-    ends = np.unique(np.concatenate(([0.0], sums / sums[-1], others / others[-1])))
+    ends = np.unique(np.concatenate(([0.0], sums / sums[-1], second / second[-1])))
     middles = (ends[1:] + ends[:-1]) / 2
-    tokens = (np.searchsorted(each, middles * each[-1], side="right") for each in (sums, others))
+    tokens = (np.searchsorted(cumulative, middles * cumulative[-1], side="right") for cumulative in (sums, second))
     return float(middles[np.argmax(np.diff(ends) * np.not_equal(*tokens))])
 
 
@@ -135,9 +135,9 @@ def next_to_one(v: Values, draw: Generator) -> dict[str, Any]:
     logits[:, last + 1 :] = -np.inf
     uniform = np.full(rows, 1 - 2.0**-53)
     for m, row in enumerate(logits):
-        others = np.exp(row[:last] - row[:last].max()).sum() if last else 0.0
+        remaining_mass = np.exp(row[:last] - row[:last].max()).sum() if last else 0.0
         if last and draw.random() < 0.5:
-            row[last] = row[:last].max() + np.log(others) - 28 * np.log(2)
+            row[last] = row[:last].max() + np.log(remaining_mass) - 28 * np.log(2)
             uniform[m] = 1 - 2.0**-30
     settings = {"top_k": np.zeros(rows), "top_p": np.ones(rows), "min_p": np.zeros(rows)}
     return {**settings, "logits": logits, "uniform": uniform, "temperature": np.ones(rows)}
@@ -151,12 +151,12 @@ def decided_by_little(v: Values, draw: Generator) -> dict[str, Any]:
     logits = np.round(np.clip(np.nan_to_num(v["logits"], nan=0.0), -2, 2) * 8) / 8
     settings = {name: np.full(rows, of) for name, of in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))}
     settings["min_p"] = np.zeros(rows)
-    near, told = draw.random(rows), np.full(rows, np.nan)
+    near, telling = draw.random(rows), np.full(rows, np.nan)
     first = int(draw.integers(2))
     for m, row in enumerate(logits):
         if (m + first) % 2:
-            few = draw.random(tokens) < 0.5
-            row[:] = np.where(few, -15.0, -17.0)
+            rare = draw.random(tokens) < 0.5
+            row[:] = np.where(rare, -15.0, -17.0)
             row[draw.integers(tokens)] = 0.0
             weights = np.exp(row)
             settings["top_p"][m] = (1 + weights[row >= -15].sum()) / 2 / weights.sum()
@@ -169,9 +169,9 @@ def decided_by_little(v: Values, draw: Generator) -> dict[str, Any]:
             weight = np.exp(row[token] - row.max())
             least = [min(1.0, float(np.float32(weight * (1 + side * 2.0**-18)))) for side in draw.permutation([-1, 1])]
             settings["min_p"][m] = least[0]
-            told[m] = _telling(*(kept_sums(row, 1.0, 0, 1.0, each) for each in least))
-    found = _with_points(logits, settings, draw, near)
-    return {**found, "uniform": np.where(np.isnan(told), found["uniform"], told)}
+            telling[m] = _telling(*(kept_sums(row, 1.0, 0, 1.0, threshold) for threshold in least))
+    values = _with_points(logits, settings, draw, near)
+    return {**values, "uniform": np.where(np.isnan(telling), values["uniform"], telling)}
 
 
 def at_the_end(v: Values, draw: Generator) -> dict[str, Any]:
@@ -192,9 +192,9 @@ def boundaries(v: Values, draw: Generator) -> dict[str, Any]:
     for row in logits:
         row[draw.choice(tokens, live, replace=False)] = 0.5
     begins = draw.integers(0, live, rows) / live
-    before = (draw.integers(0, live, rows) + 1) / live * (1 - 2.0**-30)
+    below = (draw.integers(0, live, rows) + 1) / live * (1 - 2.0**-30)
     settings = {"temperature": draw.choice(TEMPERATURES, rows), "top_k": np.zeros(rows), "min_p": np.zeros(rows)}
-    return {**settings, "logits": logits, "uniform": np.where(draw.random(rows) < 0.5, begins, before)}
+    return {**settings, "logits": logits, "uniform": np.where(draw.random(rows) < 0.5, begins, below)}
 
 
 def greedy(v: Values, draw: Generator) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def _backward(y: Tensor, dy: Tensor, dx: Tensor) -> Tensor:
 def _of_blocks(folder: str, x: Tensor, out: Tensor, *more: Tensor) -> Tensor:
     """A row in the registers of one block, or several rows."""
     rows, width = check_rows(x, "x"), x.shape[-1]
-    lanes, kept = lanes_of_rows(width * x.element_size())
-    run = launcher(folder, "04_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=kept)
+    lanes, vectors_kept = lanes_of_rows(width * x.element_size())
+    run = launcher(folder, "04_registers", x.device, ELEMENT=element(x), LANES=lanes, KEPT=vectors_kept)
     threads = max(lanes, 128)
     if rows:
         run((ceil_div(rows, threads // lanes), 1, 1), threads, x, *more, out, rows, width)

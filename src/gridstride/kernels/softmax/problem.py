@@ -25,8 +25,8 @@ def reference(v: Values) -> dict[str, Array]:
 def magnitude(v: Values) -> dict[str, Array]:
     """y (1 + |x - m| + its mean over the distribution): an exponential's rounding error is in proportion to |x - m|."""
     y, distance = reference(v)["y"], abs(v["x"] - _largest(v["x"]))
-    away = np.where(y > 0, y * distance, np.where(np.isnan(y), np.nan, 0.0))  # 0 · Inf is no error
-    return {"y": y + away + y * np.sum(away, axis=-1, keepdims=True)}
+    rounding = np.where(y > 0, y * distance, np.where(np.isnan(y), np.nan, 0.0))  # 0 · Inf is no error
+    return {"y": y + rounding + y * np.sum(rounding, axis=-1, keepdims=True)}
 
 
 def one_huge(v: Values, draw: Generator) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def one_infinite(v: Values, draw: Generator) -> dict[str, Any]:
     x = v["x"].copy()
     if x.size:
         chosen = draw.integers(0, x.shape[1], len(x))
-        kept = x[np.arange(len(x)), chosen]
+        original = x[np.arange(len(x)), chosen]
         bad = draw.choice([np.inf, np.nan], len(x))
-        x[np.arange(len(x)), chosen] = np.where(draw.random(len(x)) < 0.5, bad, kept)
+        x[np.arange(len(x)), chosen] = np.where(draw.random(len(x)) < 0.5, bad, original)
     return {"x": x}
 
 

@@ -1,4 +1,10 @@
-"""Voltages of type K thermocouples as temperatures: a polynomial of degree 9 for each sample, 0 to 500 °C."""
+"""Voltages of type K thermocouples as temperatures: a polynomial of degree 9 for each sample, 0 to 500 °C.
+
+    celsius = c1 mv + c2 mv^2 + … + c9 mv^9      mv from 0 to 20.644 millivolts
+
+with c1 to c9 = 25.08355, 0.07860106, -0.2503131, 0.0831527, -0.01228034, 0.0009804036, -0.0000441303, 0.000001057734,
+-0.00000001052755 (NIST ITS-90, type K).
+"""
 
 from __future__ import annotations
 

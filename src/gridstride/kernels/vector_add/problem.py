@@ -16,7 +16,9 @@ def reference(v: Values) -> dict[str, Array]:
 
 def magnitude(v: Values) -> dict[str, Array]:
     """|a| + |b|: when the two cancel, the rounding error is still in proportion to this."""
-    return {"c": abs(v["a"]) + abs(v["b"])}
+    total = abs(v["a"])
+    total += abs(v["b"])
+    return {"c": total}
 
 
 def huge(v: Values, draw: Generator) -> dict[str, Any]:

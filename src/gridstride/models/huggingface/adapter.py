@@ -19,7 +19,7 @@ from gridstride.models.huggingface.checkpoint import Checkpoint, some
 from gridstride.models.huggingface.exchange import put_in_place
 from gridstride.models.huggingface.fields import Fields, read_object, shown
 from gridstride.models.huggingface.hf_config import from_hf
-from gridstride.models.huggingface.hf_names import place
+from gridstride.models.huggingface.hf_names import stored_tensor
 from gridstride.models.huggingface.saving import new_folder, text_of
 from gridstride.models.lora import LoraConfig, LoraLinear, check_family, linears, put, updated
 
@@ -58,7 +58,7 @@ def save(decoder: Decoder, folder: str | Path, *, base: Path, lora: LoraConfig, 
         raise ModelError(f"{target} exists and is no adapter's folder: it is left as it is, choose another name")
     weights = {}
     for name, layer in updated(decoder).items():
-        stored = _PREFIX + place(decoder.config, f"{name}.weight").name.removesuffix(".weight")
+        stored = _PREFIX + stored_tensor(decoder.config, f"{name}.weight").name.removesuffix(".weight")
         weights[f"{stored}.lora_A.weight"] = layer.lora_A.detach().cpu().contiguous()
         weights[f"{stored}.lora_B.weight"] = layer.lora_B.detach().cpu().contiguous()
     with new_folder(target) as new:
@@ -117,10 +117,10 @@ def _pairs(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tenso
         halves.setdefault(match[1], {})[match[2]] = tensor.clone()
     if not halves:
         raise ModelError(f"{folder / WEIGHTS} holds no update")
-    for name, both in halves.items():
-        if len(both) < 2:
-            raise ModelError(f"{folder / WEIGHTS} has {name}.lora_{next(iter(both))} without its other half")
-    return {name: (both["A"], both["B"]) for name, both in halves.items()}
+    for name, pair in halves.items():
+        if len(pair) < 2:
+            raise ModelError(f"{folder / WEIGHTS} has {name}.lora_{next(iter(pair))} without its other half")
+    return {name: (pair["A"], pair["B"]) for name, pair in halves.items()}
 
 
 def _check_shapes(
@@ -140,8 +140,8 @@ def _check_shapes(
             raise ModelError(f"{folder} is an adapter of another model: its {name} is {theirs}, that of {base} {ours}")
 
 
-def _check_base(folder: Path, base: Path, known: str | None) -> None:
-    if known is not None and known != digest(base):
+def _check_base(folder: Path, base: Path, base_digest: str | None) -> None:
+    if base_digest is not None and base_digest != digest(base):
         trained = read_object(folder / CONFIG).get("base_model_name_or_path")
         raise ModelError(f"{folder} was trained on other weights than those of {base}: on {shown(trained)}")
 
@@ -162,7 +162,7 @@ def digest(base: Path) -> str:
     hash_ = blake2b(repr(sizes).encode(), digest_size=12)
     ours = ("embed_tokens.weight", "norm.weight", f"layers.{config.layers - 1}.input_layernorm.weight")
     with Checkpoint(base) as checkpoint:
-        for name in (place(config, name).name for name in ours):
+        for name in (stored_tensor(config, name).name for name in ours):
             if name in checkpoint.headers:
                 some_of_it = checkpoint.read(name).flatten()[:4096].to(torch.bfloat16)
                 hash_.update(some_of_it.view(torch.int16).numpy().tobytes())

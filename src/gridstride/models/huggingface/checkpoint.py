@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
+from gridstride.closed_at_end import ClosedAtEnd
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface.fields import read_object, shown
 
@@ -33,7 +33,7 @@ class Header:
     shape: tuple[int, ...]
 
 
-class Checkpoint:
+class Checkpoint(ClosedAtEnd):
     """A folder's safetensors files, held open; nothing of them but the headers is in memory until it is asked for."""
 
     def __init__(self, folder: Path, *, single: str | None = None) -> None:
@@ -52,9 +52,8 @@ class Checkpoint:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the files."""
         self._stack.close()
 
     def read(self, name: str) -> Any:

@@ -16,7 +16,7 @@ from gridstride.models.huggingface.checkpoint import Checkpoint, Header, some
 from gridstride.models.huggingface.fields import read_object
 from gridstride.models.huggingface.find import find
 from gridstride.models.huggingface.hf_config import from_hf
-from gridstride.models.huggingface.hf_names import COMPUTED, StoredTensor, bare, joined, parts, place
+from gridstride.models.huggingface.hf_names import COMPUTED, StoredTensor, bare, joined, parts, stored_tensor
 from gridstride.models.huggingface.saving import save, save_state
 
 __all__ = ["find", "load", "read_config", "save", "save_state", "stored_dtype"]
@@ -54,7 +54,7 @@ def stored_dtype(folder: str | Path) -> torch.dtype:
     """The type of the folder's embedding, which `load` gives all weights."""
     config = read_config(folder)
     with Checkpoint(Path(folder)) as checkpoint:
-        name = place(config, "embed_tokens.weight", bare=bare(config, checkpoint.headers)).name
+        name = stored_tensor(config, "embed_tokens.weight", bare=bare(config, checkpoint.headers)).name
         return _DTYPES[checkpoint.headers[name].dtype]
 
 
@@ -90,7 +90,7 @@ def _checked(config: DecoderConfig, checkpoint: Checkpoint) -> tuple[Decoder, di
         for full_name, weight in decoder.named_parameters()
         for name, part in _parts(full_name, weight, joined=is_joined).items()
     }
-    tensors = {name: place(config, name, bare=without, joined=is_joined) for name in shapes}
+    tensors = {name: stored_tensor(config, name, bare=without, joined=is_joined) for name in shapes}
     _check_names({p.name for p in tensors.values()}, checkpoint, config)
     for name, at in tensors.items():
         _check_shape(headers[at.name], at, shapes[name])

@@ -52,18 +52,18 @@ def to_hf(config: DecoderConfig) -> dict[str, Any]:
 
 
 def _family(fields: Fields) -> Family:
-    known = ", ".join(facts.architecture for facts in FAMILIES.values())
+    supported = ", ".join(facts.architecture for facts in FAMILIES.values())
     names = fields.values.get("architectures")
     if names:
         for family, facts in FAMILIES.items():
             if names == [facts.architecture]:
                 return family
-        raise fields.wrong("architectures", f"supported are {known}")
+        raise fields.wrong("architectures", f"supported are {supported}")
     kind = fields.values.get("model_type")
     for family in FAMILIES:
         if family == kind:
             return family
-    raise ModelError(f"{fields.where}: neither architectures nor model_type ({shown(kind)}) names one of {known}")
+    raise ModelError(f"{fields.where}: neither architectures nor model_type ({shown(kind)}) names one of {supported}")
 
 
 def _refuse_unknown_parts(fields: Fields) -> None:
@@ -113,9 +113,9 @@ def _own(fields: Fields, facts: FamilyFacts) -> dict[str, Any]:
 
 
 def _check_activation(fields: Fields, facts: FamilyFacts) -> None:
-    name, *known = _ACTIVATIONS[facts.switches.get("activation", "silu_gated")]
-    if fields.word(name, known[0]) not in known:
-        raise fields.wrong(name, f"only {known[0]} is supported")
+    name, *supported = _ACTIVATIONS[facts.switches.get("activation", "silu_gated")]
+    if fields.word(name, supported[0]) not in supported:
+        raise fields.wrong(name, f"only {supported[0]} is supported")
     for cap in _CAPS:
         if fields.values.get(cap) and cap not in facts.caps:
             raise fields.wrong(cap, f"{facts.architecture} has no such cap")

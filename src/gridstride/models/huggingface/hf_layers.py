@@ -77,9 +77,9 @@ def _layer_types(fields: Fields, facts: FamilyFacts) -> list[str] | None:
     kinds = fields.values.get("layer_types")
     if not kinds:
         return None
-    known = (_FULL, _WINDOWED) if facts.full_every else (_FULL,)
-    if not isinstance(kinds, list) or any(kind not in known for kind in kinds):
-        raise fields.wrong("layer_types", f"only {' and '.join(known)} are supported in {facts.architecture}")
+    supported = (_FULL, _WINDOWED) if facts.full_every else (_FULL,)
+    if not isinstance(kinds, list) or any(kind not in supported for kind in kinds):
+        raise fields.wrong("layer_types", f"only {' and '.join(supported)} are supported in {facts.architecture}")
     if facts.full_every and len(kinds) != _layers(fields):
         raise fields.wrong("layer_types", f"one for each of {_layers(fields)} layers is needed, not {len(kinds)}")
     return kinds

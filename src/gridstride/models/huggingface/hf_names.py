@@ -59,7 +59,7 @@ def joined(names: Iterable[str]) -> bool:
     return any(name.endswith(".mlp.experts.gate_up_proj") for name in names)
 
 
-def place(config: DecoderConfig, name: str, *, bare: bool = False, joined: bool = False) -> StoredTensor:
+def stored_tensor(config: DecoderConfig, name: str, *, bare: bool = False, joined: bool = False) -> StoredTensor:
     """Where the weight that we call `name` lies, in a checkpoint of the config's family.
 
     Of a mixture a weight is one expert's (`parts`), or where `joined` that of all.
@@ -91,8 +91,8 @@ def parts(name: str, weight: Tensor) -> dict[str, Tensor]:
     if kind != "gate_up_proj":
         return {name: weight}
     tensors: dict[str, Tensor] = {}
-    for number, both in enumerate(weight):
-        gate, up = both.chunk(2)
+    for number, gate_and_up in enumerate(weight):
+        gate, up = gate_and_up.chunk(2)
         tensors[f"{start}.experts.{number}.gate_proj.weight"] = gate
         tensors[f"{start}.experts.{number}.up_proj.weight"] = up
     return tensors

@@ -23,7 +23,7 @@ from gridstride.models.errors import ModelError
 from gridstride.models.huggingface.checkpoint import INDEX, SINGLE
 from gridstride.models.huggingface.exchange import put_in_place
 from gridstride.models.huggingface.hf_config import to_hf
-from gridstride.models.huggingface.hf_names import parts, place
+from gridstride.models.huggingface.hf_names import parts, stored_tensor
 
 SHARD_BYTES = 5_000_000_000  # as transformers cut them
 
@@ -138,13 +138,13 @@ def _plan(config: DecoderConfig, state: Mapping[str, Tensor], shard_bytes: int) 
     members: dict[str, list[str]] = {}
     for name in state:
         if not (name == "lm_head.weight" and config.tied):
-            members.setdefault(place(config, name).name, []).append(name)
+            members.setdefault(stored_tensor(config, name).name, []).append(name)
     shards: list[list[_Stored]] = [[]]
     for stored, ours in members.items():
         size = sum(state[name].numel() * state[name].element_size() for name in ours)
         if shards[-1] and sum(held.bytes for held in shards[-1]) + size > shard_bytes:
             shards.append([])
-        shards[-1].append(_Stored(stored, place(config, ours[0]).turned, tuple(ours), size))
+        shards[-1].append(_Stored(stored, stored_tensor(config, ours[0]).turned, tuple(ours), size))
     return shards
 
 
@@ -154,14 +154,14 @@ def _write_weights(shards: list[list[_Stored]], state: Mapping[str, Tensor], fol
     weights: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
         file = SINGLE if len(shards) == 1 else f"model-{number:05}-of-{len(shards):05}.safetensors"
-        save_file({held.name: _whole(held, state) for held in shard}, folder / file, metadata={"format": "pt"})
+        save_file({held.name: _full_tensor(held, state) for held in shard}, folder / file, metadata={"format": "pt"})
         weights |= {held.name: file for held in shard}
     if len(shards) > 1:
         total = sum(held.bytes for shard in shards for held in shard)
         (folder / INDEX).write_text(text_of({"metadata": {"total_size": total}, "weight_map": weights}))
 
 
-def _whole(held: _Stored, state: Mapping[str, Tensor]) -> Tensor:
+def _full_tensor(held: _Stored, state: Mapping[str, Tensor]) -> Tensor:
     parts = [state[name].detach().cpu() for name in held.ours]
     full = parts[0] if len(parts) == 1 else torch.cat(parts)
     return (full.T if held.turned else full).contiguous()
@@ -170,10 +170,10 @@ def _whole(held: _Stored, state: Mapping[str, Tensor]) -> Tensor:
 def _keep_others(target: Path, new: Path) -> None:
     """What lay beside the old weights and is not written anew."""
     for path in target.iterdir() if target.is_dir() else ():
-        kept = new / path.name
-        if path.suffix == ".safetensors" or path.name == INDEX or kept.exists():
+        copy = new / path.name
+        if path.suffix == ".safetensors" or path.name == INDEX or copy.exists():
             continue
         if path.is_dir():
-            shutil.copytree(path, kept, symlinks=True)
+            shutil.copytree(path, copy, symlinks=True)
         else:
-            shutil.copy2(path, kept, follow_symlinks=False)
+            shutil.copy2(path, copy, follow_symlinks=False)

@@ -50,14 +50,14 @@ def rendered(
 
 def _split(tokenizer: Tokenizer, template: str, messages: Messages, tools: Any) -> Rendered:
     """The conversation up to an answer, which its last message is."""
-    before = _text(tokenizer, template, messages[:-1], tools, begins=True)
+    prompt_text = _text(tokenizer, template, messages[:-1], tools, begins=True)
     text = _text(tokenizer, template, messages, tools)
-    if not text.startswith(before) or len(text) == len(before):
+    if not text.startswith(prompt_text) or len(text) == len(prompt_text):
         raise ModelError(
             "the chat template writes the messages before an answer otherwise once the answer is there, so what the "
             "model has to say cannot be told from the rest: give a template that marks it with {% generation %}"
         )
-    return Rendered(text, ((len(before), len(text)),))
+    return Rendered(text, ((len(prompt_text), len(text)),))
 
 
 def _marked(tokenizer: Tokenizer, template: str, messages: Messages, tools: Any, *, last: bool) -> Rendered:

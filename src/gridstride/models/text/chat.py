@@ -50,7 +50,7 @@ def render(
         rendered = sandbox.render(text, values_of_template | plain | {"add_generation_prompt": begins}, marks=marks)
         return _open(rendered, messages, folder) if continue_final_message else rendered
     except jinja2.TemplateError as error:
-        reason = _told(error)
+        reason = _error_text(error)
         raise TemplateError(
             f"the chat template of {folder} {reason}", reason=f"the model's chat template {reason}"
         ) from error
@@ -61,7 +61,7 @@ def fault(text: str) -> str | None:
     try:
         sandbox.compile_only(text)
     except jinja2.TemplateError as error:
-        return _told(error).rstrip(".")
+        return _error_text(error).rstrip(".")
     return None
 
 
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
     raise ModelError(f"a message holds {type(value).__name__}: text, numbers, lists and objects can be in it")
 
 
-def _told(error: jinja2.TemplateError) -> str:
+def _error_text(error: jinja2.TemplateError) -> str:
     if isinstance(error, jinja2.TemplateSyntaxError):
         return f"is broken in line {error.lineno}: {error.message}"
     return f"refuses: {error.message or type(error).__name__}"

@@ -115,8 +115,8 @@ class _Generation(ext.Extension):
 
     def _body(self, caller: Any) -> str:
         text: str = caller()
-        before, after = _marks.get()
-        return before + text + after
+        opening_mark, closing_mark = _marks.get()
+        return opening_mark + text + closing_mark
 
 
 class _Counted:
@@ -138,8 +138,8 @@ class _SafeNamespace(Namespace):
     """No attribute of it may be one of Python's own."""
 
     def __init__(*args: Any, **values: Any) -> None:
-        self, *rest = args
-        attributes = dict(*rest, **values)
+        self, *positional = args
+        attributes = dict(*positional, **values)
         for name in attributes:
             _check_name(name)
         Namespace.__init__(self, attributes)
@@ -158,9 +158,9 @@ def _check_name(name: object) -> None:
 
 
 def _spend() -> None:
-    left = _steps_left.get()
-    left[0] -= 1
-    if left[0] < 0:
+    steps_left = _steps_left.get()
+    steps_left[0] -= 1
+    if steps_left[0] < 0:
         raise SecurityError(f"it takes more than {STEPS} steps")
 
 

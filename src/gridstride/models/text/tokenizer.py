@@ -24,7 +24,7 @@ class Tokenizer:
         self.special = frozenset(id for id, token in self._added.items() if token.special)
         self.vocabulary: int = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         self.eos = frozenset(id for id in eos if 0 <= id < self.vocabulary)
-        self._known: set[int] = set()  # of those that were asked for
+        self._checked_ids: set[int] = set()  # of those that were asked for
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokenizer:
@@ -69,11 +69,11 @@ class Tokenizer:
 
     def knows(self, id: int) -> bool:
         """Whether it is one of the tokenizer's, which may be fewer than the model's."""
-        if id in self._known:
+        if id in self._checked_ids:
             return True
         if self.token(id) is None:
             return False
-        self._known.add(id)
+        self._checked_ids.add(id)
         return True
 
     @cached_property
@@ -104,7 +104,7 @@ class IncrementalDecoder:
         self._tokenizer, self._hidden = tokenizer, hidden
         self._context: list[int] = []
         self._pending: list[int] = []
-        self._given = 0  # characters of context and pending that have been given
+        self._emitted = 0  # characters of context and pending that have been given
 
     def push(self, *ids: int) -> str:
         """The text that is certain now and was not before. Many tokens together cost little more than one."""
@@ -119,18 +119,18 @@ class IncrementalDecoder:
         text = tokenizer.decode(self._context + self._pending[:length], special=True)
         # An unfinished character shows as one replacement at the end; those before it will stay what they are.
         certain = len(text) - text.endswith(_REPLACEMENT)
-        piece = text[self._given : certain]
-        self._given = max(self._given, certain)
+        piece = text[self._emitted : certain]
+        self._emitted = max(self._emitted, certain)
         if piece and certain == len(text):
-            context, self._pending, self._given = self._pending[:length], self._pending[length:], 0
+            context, self._pending, self._emitted = self._pending[:length], self._pending[length:], 0
             if not tokenizer.concatenates:
-                self._context, self._given = context, len(tokenizer.decode(context, special=True))
+                self._context, self._emitted = context, len(tokenizer.decode(context, special=True))
         return piece
 
     def finish(self) -> str:
         """The rest, when no more tokens come."""
         text = self._tokenizer.decode(self._context + self._pending, special=True)
-        piece, self._given = text[self._given :], len(text)
+        piece, self._emitted = text[self._emitted :], len(text)
         return piece
 
 

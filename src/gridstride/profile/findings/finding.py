@@ -18,16 +18,16 @@ class ProfileFinding:
     ladder: str | None = None
 
 
-def many(count: int, one: str, more: str = "") -> str:
+def many(count: int, singular: str, plural: str = "") -> str:
     """A count with its noun: "1 copy", "1,400 copies"."""
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def spoken(operator: str) -> str:
     """An operator as it stands in a program."""
-    known = {"aten::item": ".item()", "aten::_local_scalar_dense": ".item()", "aten::is_nonzero": "`if tensor:`",
+    spoken_names = {"aten::item": ".item()", "aten::_local_scalar_dense": ".item()", "aten::is_nonzero": "`if tensor:`",
              "aten::to": ".to() or .cpu()", "aten::copy_": "a copy", "aten::nonzero": "nonzero()"}  # fmt: skip
-    return known.get(operator, operator)
+    return spoken_names.get(operator, operator)
 
 
 def sentence(text: str) -> str:

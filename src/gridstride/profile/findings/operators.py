@@ -146,8 +146,8 @@ def _runs(view: View) -> list[list[tuple[TraceSpan, int]]]:
         time = times.get(id(span), span.duration)
         if time < least:
             continue
-        before, step = step, bisect.bisect_right(view.steps.marks, span.start)
-        if step != before and runs[-1]:
+        previous_step, step = step, bisect.bisect_right(view.steps.marks, span.start)
+        if step != previous_step and runs[-1]:
             runs.append([])
         if kind.get(id(span)) == "elementwise":
             runs[-1].append((span, time))

@@ -12,7 +12,7 @@ from gridstride.programs.calls.graph_calls import GraphCall
 from gridstride.programs.calls.objects import OBJECTS, left_of
 from gridstride.programs.calls.peers import HOST
 from gridstride.programs.timeline.totals import Totals
-from gridstride.programs.toolchain.runtime_functions import is_told
+from gridstride.programs.toolchain.runtime_functions import is_reported
 from gridstride.protocol import Shape
 from gridstride.virtual.machine.launch_queue import GridCount
 from gridstride.virtual.observe.counters import LineCounters
@@ -194,9 +194,9 @@ class Activity:
     def as_dict(self) -> dict[str, float]:
         """By name."""
         counts = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _TABLES}
-        left = {left_of(name): self.objects[name] for name in OBJECTS}
+        leaked = {left_of(name): self.objects[name] for name in OBJECTS}
         functions = {calls_of(name): number for name, number in self.functions.items()}
-        return counts | asdict(self.times) | self.links.as_dict() | left | functions
+        return counts | asdict(self.times) | self.links.as_dict() | leaked | functions
 
 
 ACTIVITY_NAMES = (
@@ -212,7 +212,7 @@ OF_LINKS = ("peer_bytes", "busiest_link_bytes", "busiest_port_bytes", "host_memo
 def is_activity_name(name: str) -> bool:
     """Whether `Activity.as_dict` may have it."""
     function = name.removeprefix(_CALLS_OF)
-    return name in ACTIVITY_NAMES or bool(_BY_GPU.fullmatch(name)) or (function != name and is_told(function))
+    return name in ACTIVITY_NAMES or bool(_BY_GPU.fullmatch(name)) or (function != name and is_reported(function))
 
 
 _COUNTED = {"allocation": "allocations", "copy": "copies", "launch": "launches", "kernel": "launches"}
@@ -238,12 +238,12 @@ class Failures:
     """Which calls are to fail: {"allocation": 2} is the second allocation of the program. Each fails once."""
 
     def __init__(self, numbers: dict[Call, int], activity: Activity) -> None:
-        self._left, self._activity = dict(numbers), activity
+        self._remaining, self._activity = dict(numbers), activity
 
     def due(self, call: Call) -> bool:
         """Whether this call, which is being made now, is to fail."""
-        self._left[call] = self._left.get(call, 0) - 1
-        due = self._left[call] == 0
+        self._remaining[call] = self._remaining.get(call, 0) - 1
+        due = self._remaining[call] == 0
         self._activity.failed_calls += due
         return due
 
@@ -251,7 +251,7 @@ class Failures:
 def failure(text: str) -> tuple[Call, int]:
     """A call and its number from `allocation=2` or `cudaEventRecord=1`; ValueError says what belongs there."""
     word, _, number = text.partition("=")
-    if (word not in CALLS and not is_told(word)) or not number.isdecimal() or int(number) < 1:
+    if (word not in CALLS and not is_reported(word)) or not number.isdecimal() or int(number) < 1:
         raise ValueError(f"{text!r}: CALL=NUMBER belongs there, such as allocation=2; calls are {', '.join(CALLS)} and "
                          "functions of the runtime by name, such as cudaEventRecord")  # fmt: skip
     return word, int(number)

@@ -31,6 +31,7 @@ from gridstride.programs.calls.runtime_records import (
     BoardRecord,
 )
 from gridstride.programs.calls.status import Status, fault_status
+from gridstride.programs.failed_calls.findings_of_calls import FailedCall, finding_of
 from gridstride.programs.process.reports import Reports
 from gridstride.programs.timeline.calls import WAITED_FREE, CopyCall, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
@@ -86,7 +87,7 @@ class Board:
         self._peers, self.limits = Peers(devices), DeviceLimits(device)
         self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, options.memory)
         self._lock = threading.RLock()
-        self._kept: list[Any] = []
+        self._callbacks: list[Any] = []
         self._shapes: dict[bytes, tuple[VirtualKernel, Shape]] = {}
         self._attributes = attributes(device.model)
         self.modelled: TimelineCalls | None = None
@@ -114,7 +115,7 @@ class Board:
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
         self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, 0, devices, reach,
                                   NOTHING_SHARED, *callbacks)  # fmt: skip
-        self._kept.append(callbacks)
+        self._callbacks.append(callbacks)
         if not fails.keys() <= set(CALLS):
             self.tell_calls()
 
@@ -129,7 +130,7 @@ class Board:
             self._calls.pictures = LaunchPictures(self.device)
         self.shows_timeline = shown
         self.modelled = self._calls
-        self.memory.told = self._calls.allocated
+        self.memory.on_allocation = self._calls.allocated
         self.record.models = 1
 
     def be_late(self) -> None:
@@ -139,7 +140,7 @@ class Board:
         for name, kind in TIMELINE_CALLBACKS.items():
             callback = kind(self._guarded(getattr(self._late, name), kind))
             setattr(self.record, name, callback)
-            self._kept.append(callback)
+            self._callbacks.append(callback)
 
     def tell_calls(self) -> None:
         """Before the program begins: what it calls is counted by name, and any of it can fail."""
@@ -171,8 +172,8 @@ class Board:
         """One launch; `order` is the address of a LaunchOrder."""
         raw = ctypes.string_at(order, ORDER.size)
         parameters, nbytes, stream, device = TAIL.unpack_from(raw, ORDER.size - TAIL.size)
-        known = self._shapes.get(raw[: -TAIL.size])
-        kernel, shape = known or self._new_shape(raw)
+        cached = self._shapes.get(raw[: -TAIL.size])
+        kernel, shape = cached or self._new_shape(raw)
         packed = ctypes.string_at(parameters, nbytes)
         if self._failures.due("launch"):
             return Status.LAUNCH_OUT_OF_RESOURCES
@@ -236,13 +237,14 @@ class Board:
 
     def _new_shape(self, raw: bytes) -> tuple[VirtualKernel, Shape]:
         """What all but the parameters of an order say, remembered: programs launch the same way many times."""
-        number, gx, gy, gz, bx, by, bz, cx, cy, cz, cooperative, shared, *_ = ORDER.unpack(raw)
+        number, gx, gy, gz, bx, by, bz, cx, cy, cz, cooperative, shared, part, *_ = ORDER.unpack(raw)
         cluster = (cx, cy, cz) if cx or cy or cz else None
-        shape = Shape((gx, gy, gz), (bx, by, bz), shared, cooperative=bool(cooperative), cluster=cluster)
+        shape = Shape((gx, gy, gz), (bx, by, bz), shared, cooperative=bool(cooperative), cluster=cluster,
+                      multiprocessors=self.modules.partitions[part])  # fmt: skip
         if len(self._shapes) >= _SHAPES_KEPT:
             self._shapes.clear()
-        known = self._shapes[raw[: -TAIL.size]] = (self.modules.kernels[number], shape)
-        return known
+        cached = self._shapes[raw[: -TAIL.size]] = (self.modules.kernels[number], shape)
+        return cached
 
     def _faulted(self, fault: KernelFault) -> int:
         """A fault of hardware's ends the device for the program; what only the sanitizer sees is reported."""
@@ -311,8 +313,19 @@ class Board:
         """The program is about to end."""
         tiers.settle()
 
-    def finish(self) -> None:
-        """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer."""
+    def failed(self, *words: Any) -> None:
+        """A call at whose error the program has not looked; `words`: `failed` of runtime.h."""
+        function, kernel, error, meaning, site, stack, frames, times = words
+        call = FailedCall(function.decode(), kernel and kernel.decode(), error.decode(), meaning.decode(), site,
+                          stack[:frames], times)  # fmt: skip
+        if self.leaks_are_findings and (finding := finding_of(call)) is not None:
+            self.reports.findings(KernelFault((finding,)))
+
+    def finish(self) -> int:
+        """The program has ended by itself: what it did is reported, and what it never gave back under the sanitizer.
+
+        The exit status where its own is 0.
+        """
         self.activity.children(self.device.child_grids)
         self.activity.pool_allocations, self.activity.pool_growths = (
             self.memory.pools.allocations,
@@ -328,3 +341,4 @@ class Board:
         if self.leaks_are_findings:
             for leak in self.device.leaks():
                 self.reports.finding(self._peers.leak_in_words(leak))
+        return int(self.device.sanitize and self.reports.alone and self.reports.any)

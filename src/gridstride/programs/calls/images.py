@@ -55,11 +55,11 @@ def sampling_at(address: int) -> TextureSampling:
 
 def write_tensor_map(order: int) -> None:
     """The 128 bytes of the map that a `TensorMapOrder` describes, to where it says."""
-    to, address, rank, type_, interleave, swizzle, nan, im2col, *rest = _TENSOR_MAP.unpack(
+    to, address, rank, type_, interleave, swizzle, nan, im2col, *numbers = _TENSOR_MAP.unpack(
         ctypes.string_at(order, _TENSOR_MAP.size)
     )
-    sizes, strides, box, steps = (rest[5 * n : 5 * n + rank] for n in range(4))
-    low, high = (rest[20 + 3 * n : 20 + 3 * n + rank - 2] for n in range(2))
+    sizes, strides, box, steps = (numbers[5 * n : 5 * n + rank] for n in range(4))
+    low, high = (numbers[20 + 3 * n : 20 + 3 * n + rank - 2] for n in range(2))
     plan = TensorMapLayout(
         _TYPES[type_], sizes, strides[:-1], box[:2] if im2col else box, steps, SWIZZLES[swizzle],
         _INTERLEAVES[interleave], bool(nan), (low, high) if im2col else None,

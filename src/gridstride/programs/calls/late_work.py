@@ -52,7 +52,7 @@ class LateWork:
         self._asked_for: set[int] = set()
 
     # -- what is given ------------------------------------------------------------------------------------------------
-    def put_off(self, stream: int, run: Callable[[], object], *, behind: _Work | None = None) -> _Work:
+    def put_off(self, stream: int, run: Callable[[], object], *, after: _Work | None = None) -> _Work:
         """Work of a stream, and one more that it comes behind; what work itself gives is a part of it, done at once."""
         with self._lock:
             self._count += 1
@@ -61,7 +61,7 @@ class LateWork:
                 run()
                 _end(work)
                 return work
-            work.after = [*self._before(stream), *([behind] if behind else ())]
+            work.after = [*self._before(stream), *([after] if after else ())]
             self._stream(stream).last = work
             return work
 
@@ -89,7 +89,7 @@ class LateWork:
 
     def follow(self, stream: int, event: int) -> None:
         with self._lock:
-            self.put_off(stream, _nothing, behind=self._events.get(event))
+            self.put_off(stream, _nothing, after=self._events.get(event))
 
     # -- waiting ------------------------------------------------------------------------------------------------------
     def waited(self, what: int, number: int) -> None:
@@ -124,11 +124,11 @@ class LateWork:
         followers: dict[_Work, list[_Work]] = {}
         ready: list[tuple[int, _Work]] = []
         for work in needed:
-            before = [earlier for earlier in dict.fromkeys(work.after) if earlier.run is not None]
-            waiting[work] = len(before)
-            for follower in before:
+            unfinished = [earlier for earlier in dict.fromkeys(work.after) if earlier.run is not None]
+            waiting[work] = len(unfinished)
+            for follower in unfinished:
                 followers.setdefault(follower, []).append(work)
-            if not before:
+            if not unfinished:
                 heappush(ready, (-work.number, work))
         while ready:
             _, work = heappop(ready)
@@ -152,11 +152,11 @@ class LateWork:
         """Not yet, where one asks for the first time; asking again counts as waiting: somebody may ask until it is."""
         with self._lock:
             pending = self._covered(what, number)
-            left = {work.number for work in _not_done(pending)}
-            if left - self._asked_for:
-                self._asked_for |= left
+            unfinished = {work.number for work in _not_done(pending)}
+            if unfinished - self._asked_for:
+                self._asked_for |= unfinished
                 return 0
-            self._asked_for -= left
+            self._asked_for -= unfinished
             self._do(pending)
             return 1
 
@@ -186,10 +186,10 @@ def _end(work: _Work) -> None:
 def _not_done(works: Iterable[_Work | None]) -> list[_Work]:
     """Of these and all that comes before them what is still to be done."""
     pending: dict[_Work, None] = {}
-    left = list(works)
-    while left:
-        work = left.pop()
+    unvisited = list(works)
+    while unvisited:
+        work = unvisited.pop()
         if work is not None and work.run is not None and work not in pending:
             pending[work] = None
-            left += work.after
+            unvisited += work.after
     return list(pending)

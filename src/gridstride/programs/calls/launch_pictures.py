@@ -60,31 +60,31 @@ class LaunchPictures:
 
     def __init__(self, device: VirtualGPU) -> None:
         self._device = device
-        self._known: dict[tuple[str, Shape], _Pictured] = {}
+        self._pictures: dict[tuple[str, Shape], _Pictured] = {}
 
     def before(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> None:
         """Of a launch that is about to be made: what it touches and where it goes, the first time."""
         key = (kernel.name, shape)
-        if key not in self._known and len(self._known) < MOST:
-            self._known[key] = _Pictured(kernel, shape, self._accesses(kernel, shape, packed),
+        if key not in self._pictures and len(self._pictures) < MOST:
+            self._pictures[key] = _Pictured(kernel, shape, self._accesses(kernel, shape, packed),
                                          self._way(kernel, shape, packed))  # fmt: skip
 
     def counted(self, kernel: VirtualKernel, shape: Shape, run: ObservedRun) -> None:
         """What the counted launch gave; the longest of them stands for all."""
-        known = self._known.get((kernel.name, shape))
-        if known is not None and (known.run is None or run.predicted.ms > known.run.predicted.ms):
-            known.run = run
+        picture = self._pictures.get((kernel.name, shape))
+        if picture is not None and (picture.run is None or run.predicted.ms > picture.run.predicted.ms):
+            picture.run = run
 
     def took(self, kernel: VirtualKernel, shape: Shape, us: float) -> None:
         """One launch more, and its modelled microseconds."""
-        known = self._known.get((kernel.name, shape))
-        if known is not None:
-            known.launches += 1
-            known.us += us
+        picture = self._pictures.get((kernel.name, shape))
+        if picture is not None:
+            picture.launches += 1
+            picture.us += us
 
     def words(self) -> list[Mapping[str, Any]]:
         """All of it, for who started the program."""
-        return [picture.words() for picture in self._known.values() if picture.run is not None]
+        return [picture.words() for picture in self._pictures.values() if picture.run is not None]
 
     # -- inside -------------------------------------------------------------------------------------------------------
     def _accesses(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[WarpAccess, ...]:
@@ -95,16 +95,16 @@ class LaunchPictures:
         if not probes.sites:
             return ()
         text = probe.probed(module.pieces[0].ptx, module.parsed, kernel.name, probes.sites, probes.size, probes.code)
-        seen = self._launched(kernel, text, shape, packed)
-        return probes.read(seen, list(self._arrays(kernel, packed))) if seen is not None else ()
+        trace = self._launched(kernel, text, shape, packed)
+        return probes.read(trace, list(self._arrays(kernel, packed))) if trace is not None else ()
 
     def _way(self, kernel: VirtualKernel, shape: Shape, packed: bytes) -> tuple[TimelineStep, ...]:
         module = kernel.module
         if len(module.pieces) != 1:
             return ()
-        known = lane_timeline.stretches(module.parsed.functions[kernel.name])
-        seen = self._launched(kernel, lane_timeline.with_probes(module.pieces[0].ptx, known), shape, packed)
-        return lane_timeline.read(seen, known) if seen is not None else ()
+        stretches = lane_timeline.stretches(module.parsed.functions[kernel.name])
+        trace = self._launched(kernel, lane_timeline.with_probes(module.pieces[0].ptx, stretches), shape, packed)
+        return lane_timeline.read(trace, stretches) if trace is not None else ()
 
     def _launched(
         self, kernel: VirtualKernel, text: str, shape: Shape, packed: bytes
@@ -145,11 +145,11 @@ class LaunchPictures:
 @contextmanager
 def _put_back(device: VirtualGPU) -> Iterator[None]:
     """Inside, kernels may write what they like: afterwards the device's memory holds what it did."""
-    kept: Sequence[tuple[int, np.ndarray[Any, Any]]] = [
+    saved: Sequence[tuple[int, np.ndarray[Any, Any]]] = [
         (start, device.arena.view(start, size).copy()) for start, size in device.arena.live()
     ]
     try:
         yield
     finally:
-        for start, data in kept:
+        for start, data in saved:
             device.arena.view(start, len(data))[:] = data

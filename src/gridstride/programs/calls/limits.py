@@ -29,8 +29,8 @@ class DeviceLimits:
             return Status.UNSUPPORTED_LIMIT
         device = self.device
         if not setting:
-            known = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
-            value[0] = (self._set | known | {"pending": device.pending_launches})[name]
+            current = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
+            value[0] = (self._set | current | {"pending": device.pending_launches})[name]
         elif name == "printf":
             device.output = PrintfBuffer(max(1, value[0]))
         elif name == "heap":

@@ -17,7 +17,7 @@ from gridstride.virtual.gpu import VirtualGPU
 
 MEMORY_CALLS = (
     *("allocate", "release", "written", "holds", "free_memory", "peer_access"),
-    *("create_pool", "destroy_pool", "pooled", "pool_access", "trim_pool", "pool_attribute"),
+    *("create_pool", "destroy_pool", "pooled", "imported", "pool_access", "trim_pool", "pool_attribute"),
 )
 """The callbacks that are methods of MemoryCalls."""
 _MOST_GARBAGE = 1 << 26  # bytes of an allocation: one of most of a chip's memory would take as much of this machine's
@@ -40,9 +40,9 @@ class MemoryCalls:
     ) -> None:  # fmt: skip
         self.device, self.activity, self.peers, self._failures = device, activity, peers, failures
         self.pools = Pools()
-        self._each = self.activity.memory_bytes = self._share(memory, reports)
+        self._bytes_per_device = self.activity.memory_bytes = self._share(memory, reports)
         self._lock = threading.RLock()
-        self.told: Callable[[int, int], None] | None = None
+        self.on_allocation: Callable[[int, int], None] | None = None
         """Is told of address and bytes of each allocation."""
         self.garbage = False
         """Whether new memory holds what nobody would take for a number of his."""
@@ -70,8 +70,8 @@ class MemoryCalls:
         self.peers.allocated(address, nbytes, owner)
         if owner >= 0:
             self.activity.held_most(self.peers.used(owner))
-        if self.told is not None:
-            self.told(address, nbytes)
+        if self.on_allocation is not None:
+            self.on_allocation(address, nbytes)
         return address
 
     def release(self, address: int) -> int:
@@ -93,10 +93,10 @@ class MemoryCalls:
 
     def left(self, device: int) -> int:
         """Bytes that a GPU has yet."""
-        return self._each - self.peers.used(device)
+        return self._bytes_per_device - self.peers.used(device)
 
     def free_memory(self, device: int, available: Any, total: Any) -> None:
-        total[0] = self._each
+        total[0] = self._bytes_per_device
         available[0] = max(0, min(self.device.memory - self.device.arena.used, self.left(device)))
 
     def peer_access(self, device: int, peer: int, enabled: int) -> int:
@@ -115,6 +115,10 @@ class MemoryCalls:
     def pooled(self, pool: int, address: int, nbytes: int) -> None:
         with self._lock:
             self.pools.allocated(pool, address, nbytes)
+        self.peers.pooled(address, pool)
+
+    def imported(self, pool: int, address: int) -> None:
+        """Memory of another process' pool: who reaches it is said of the pool, as it stands here."""
         self.peers.pooled(address, pool)
 
     def pool_access(self, pool: int, device: int, enabled: int) -> None:

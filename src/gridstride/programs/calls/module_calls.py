@@ -22,7 +22,7 @@ from gridstride.virtual.observe.registers import registers_of
 
 MODULE_CALLS = (
     *("load", "load_code", "unload", "entry", "share", "kernel", "variable"),
-    *("registers", "active_blocks", "active_clusters"),
+    *("registers", "active_blocks", "active_clusters", "partition"),
 )
 """The callbacks that are methods of ModuleCalls."""
 
@@ -36,10 +36,12 @@ class ModuleCalls:
     ) -> None:  # fmt: skip
         self.device, self.reports, self.memory = device, reports, memory
         self.kernels: list[VirtualKernel] = []
+        self.partitions: list[tuple[int, ...] | None] = [None]
+        """Multiprocessors by the number that a context calls them by; of the whole GPU 0."""
         self._peers, self._code, self._catch_up = peers, code, catch_up
         self._lock = threading.RLock()
         self._modules: dict[int, VirtualModule] = {}
-        self._kept: list[Any] = []
+        self._handles: list[Any] = []
 
     def load(self, images: Any, count: int, device: int, module: Any) -> int:
         with self._lock:
@@ -60,11 +62,11 @@ class ModuleCalls:
         if sum(nbytes for _, nbytes in loaded.variables()) > self.memory.left(device):
             loaded.release()
             return Status.MEMORY_ALLOCATION
-        module[0] = number = len(self._kept)
+        module[0] = number = len(self._handles)
         self._modules[number] = loaded
         for address, nbytes in loaded.variables():
             self._peers.allocated(address, nbytes, device)
-        self._kept.append(number)
+        self._handles.append(number)
         return Status.SUCCESS
 
     def load_code(self, code: int, device: int, module: Any, log: int, room: int) -> int:
@@ -80,7 +82,7 @@ class ModuleCalls:
         if number >= len(names):
             return 0
         name = ctypes.create_string_buffer(names[number].encode())
-        self._kept.append(name)
+        self._handles.append(name)
         return ctypes.addressof(name)
 
     def unload(self, module: int) -> None:
@@ -107,7 +109,7 @@ class ModuleCalls:
             return Status.INVALID_DEVICE_FUNCTION
         offsets = (ctypes.c_uint32 * len(kernel.parameters))(*(p.offset for p in kernel.parameters))
         sizes = (ctypes.c_uint32 * len(kernel.parameters))(*(p.size for p in kernel.parameters))
-        self._kept += [offsets, sizes]
+        self._handles += [offsets, sizes]
         layout[0] = KernelLayout(
             len(self.kernels), len(kernel.parameters), ctypes.addressof(offsets), ctypes.addressof(sizes),
             kernel.parameter_bytes, kernel.static_shared, kernel.local_bytes,
@@ -137,5 +139,11 @@ class ModuleCalls:
         shared = self.kernels[number].static_shared + dynamic
         return self.device.model.resident_blocks(threads, shared, self.registers(number))
 
-    def active_clusters(self, number: int, threads: int, dynamic: int, blocks: int) -> int:
-        return self.active_blocks(number, threads, dynamic) * self.device.properties.multiprocessors // max(1, blocks)
+    def active_clusters(self, number: int, threads: int, dynamic: int, blocks: int, partition: int) -> int:
+        multiprocessors = self.device.model.part(self.partitions[partition]).properties.multiprocessors
+        return self.active_blocks(number, threads, dynamic) * multiprocessors // max(1, blocks)
+
+    def partition(self, numbers: Any, count: int) -> int:
+        """A number for some multiprocessors, by which launches in them call them."""
+        self.partitions.append(tuple(numbers[:count]))
+        return len(self.partitions) - 1

@@ -8,6 +8,7 @@ OBJECTS: dict[str, str] = {
     "streams": "cudaStreamDestroy", "events": "cudaEventDestroy", "graphs": "cudaGraphDestroy",
     "graph instances": "cudaGraphExecDestroy", "texture objects": "cudaDestroyTextureObject",
     "surface objects": "cudaDestroySurfaceObject", "memory pools": "cudaMemPoolDestroy",
+    "green contexts": "cuGreenCtxDestroy",
     "cuBLAS handles": "cublasDestroy", "cuFFT plans": "cufftDestroy", "cuRAND generators": "curandDestroyGenerator",
     "cuSPARSE handles": "cusparseDestroy",
 }  # fmt: skip

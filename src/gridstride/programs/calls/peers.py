@@ -106,9 +106,9 @@ class Peers:
             _change(self._enabled, (device, peer), enabled)
             self._hidden.clear()
 
-    def are_enabled(self, one: int, other: int) -> bool:
+    def are_enabled(self, first: int, second: int) -> bool:
         """Whether one of two may use the other's memory, so that copies go straight."""
-        return bool({(one, other), (other, one)} & self._enabled)
+        return bool({(first, second), (second, first)} & self._enabled)
 
     def enable_pool(self, pool: int, device: int, *, enabled: bool) -> None:
         """Whether kernels of `device` reach what a pool of another GPU gave."""
@@ -132,11 +132,11 @@ class Peers:
             if self.count == 1 and not self._used.get(HOST):
                 return NOWHERE
             if device not in self._elsewhere:
-                others = [(a, m) for a, m in sorted(self._memory.items(), key=lambda item: item[0])
+                on_other_devices = [(a, m) for a, m in sorted(self._memory.items(), key=lambda item: item[0])
                           if m.owner not in (device, EVERYONE)]  # fmt: skip
                 self._elsewhere[device] = Elsewhere(
-                    tuple(a for a, _ in others), tuple(a + m.nbytes for a, m in others),
-                    tuple(m.owner for _, m in others),
+                    tuple(a for a, _ in on_other_devices), tuple(a + m.nbytes for a, m in on_other_devices),
+                    tuple(m.owner for _, m in on_other_devices),
                 )  # fmt: skip
             return self._elsewhere[device]
 

@@ -90,14 +90,14 @@ class Pools:
     def __init__(self) -> None:
         self._pools: dict[int, Pool] = {DEFAULT: Pool()}
         self._rooms: dict[int, tuple[Pool, Range]] = {}
-        self._made = 0
+        self._created = 0
         self.allocations = self.growths = 0
 
     def create(self) -> int:
         """The number of a new pool."""
-        self._made += 1
-        self._pools[self._made] = Pool()
-        return self._made
+        self._created += 1
+        self._pools[self._created] = Pool()
+        return self._created
 
     def destroy(self, number: int) -> None:
         """Its memory goes back with the last of its allocations."""

@@ -18,9 +18,9 @@ class KernelLayout(ctypes.Structure):
     ]  # fmt: skip
 
 
-ORDER = struct.Struct("<q3I3I3IIQQqQq")
-"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, address and bytes of parameters, the
-stream's number, and the GPU's.
+ORDER = struct.Struct("<q3I3I3IIQqQqQq")
+"""`Launch` of runtime.h: kernel, grid, block, cluster, cooperative, shared bytes, which multiprocessors, address and
+bytes of parameters, the stream's number, and the GPU's.
 """
 TAIL = struct.Struct("<QqQq")
 
@@ -40,20 +40,23 @@ CALLBACKS: dict[str, Any] = {
     "attribute": ctypes.CFUNCTYPE(_INT, _I64, ctypes.POINTER(_I64)),
     "registers": ctypes.CFUNCTYPE(_I64, _I64),
     "active_blocks": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64),
-    "active_clusters": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64, _I64),
+    "active_clusters": ctypes.CFUNCTYPE(_I64, _I64, _I64, _I64, _I64, _I64),
+    "partition": ctypes.CFUNCTYPE(_I64, ctypes.POINTER(ctypes.c_uint32), _I64),
     "limit": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_U64)),
     "free_memory": ctypes.CFUNCTYPE(None, _I64, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
     "peer_access": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64),
     "create_pool": ctypes.CFUNCTYPE(_I64),
     "destroy_pool": ctypes.CFUNCTYPE(None, _I64),
     "pooled": ctypes.CFUNCTYPE(None, _I64, _U64, _U64),
+    "imported": ctypes.CFUNCTYPE(None, _I64, _U64),
     "trim_pool": ctypes.CFUNCTYPE(None, _I64, _U64),
     "pool_attribute": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64, ctypes.POINTER(_U64)),
     "pool_access": ctypes.CFUNCTYPE(None, _I64, _I64, _I64),
     "texture": ctypes.CFUNCTYPE(_INT, _PTR, _PTR, ctypes.POINTER(_U64)),
     "surface": ctypes.CFUNCTYPE(_INT, _PTR, ctypes.POINTER(_U64)),
     "destroy_object": ctypes.CFUNCTYPE(_INT, _U64),
-    "finish": ctypes.CFUNCTYPE(None),
+    "failed": ctypes.CFUNCTYPE(None, _TEXT, _TEXT, _TEXT, _TEXT, _U64, ctypes.POINTER(_U64), _I64, _I64),
+    "finish": ctypes.CFUNCTYPE(_INT),
     "settle": ctypes.CFUNCTYPE(None),
     "copy": ctypes.CFUNCTYPE(_INT, _U64, _I64, _U64, _I64, _I64, _U64, _U64, _I64, _I64),
     "waited": ctypes.CFUNCTYPE(None, _I64, _U64),

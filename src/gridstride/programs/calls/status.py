@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gridstride.virtual.abi.finding_kinds import kinds_from
+from gridstride.virtual.abi.finding_kinds import KINDS
 from gridstride.virtual.findings.finding import KernelFinding
 
 
@@ -33,21 +33,7 @@ class Status(IntEnum):
     UNKNOWN = 999
 
 
-_FAULTS = {
-    "out_of_bounds": Status.ILLEGAL_ADDRESS, "use_after_free": Status.ILLEGAL_ADDRESS,
-    "no_peer_access": Status.ILLEGAL_ADDRESS,
-    "misaligned": Status.MISALIGNED_ADDRESS, "assert": Status.ASSERT, "stack_overflow": Status.HARDWARE_STACK_ERROR,
-    "invalid_instruction": Status.ILLEGAL_INSTRUCTION, "timeout": Status.LAUNCH_TIMEOUT,
-    "deadlock": Status.LAUNCH_TIMEOUT, "trap": Status.LAUNCH_FAILURE, "invalid_free": Status.LAUNCH_FAILURE,
-    "mbarrier": Status.LAUNCH_FAILURE, "tensor_map": Status.LAUNCH_FAILURE, "cluster_barrier": Status.LAUNCH_FAILURE,
-    "texture": Status.ILLEGAL_ADDRESS, "surface": Status.ILLEGAL_ADDRESS, "tensor_corner": Status.LAUNCH_FAILURE,
-    "tensor_reduction": Status.LAUNCH_FAILURE, "exited_block": Status.LAUNCH_FAILURE,
-    "too_many_groups": Status.LAUNCH_FAILURE, "out_of_memory": Status.LAUNCH_FAILURE,
-}  # fmt: skip
-
-
-if missing := kinds_from("ends") - _FAULTS.keys():
-    raise ImportError(f"status.py must say which status each fault is: see {', '.join(sorted(missing))}")
+_FAULTS = {name: Status[kind.status] for name, kind in KINDS.items() if kind.status is not None}
 
 
 def fault_status(finding: KernelFinding) -> Status | None:

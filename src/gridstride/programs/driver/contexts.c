@@ -1,5 +1,5 @@
 /* Contexts: each GPU's primary one, which is the runtime's, and those that the program makes; a stack for each thread. */
-#include "driver.h"
+#include "execution_contexts.h"
 
 enum { ALIVE = 0x43545854, GONE = 0 };
 enum { API_VERSION = 3020, MOST_PUSHED = 1024 };
@@ -25,7 +25,7 @@ int gs_is_primary(const Context *context) { return context >= primary && context
 
 int gs_context_device(const Context *context) { return context->device; }
 
-static unsigned long long next_id(void) {
+unsigned long long gs_next_context_id(void) {
     static unsigned long long last;
     return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
@@ -34,13 +34,13 @@ Context *gs_primary(int device) {
     Context *context = &primary[device];
     pthread_mutex_lock(&lock);
     if (context->id == 0)
-        context->primary = 1, context->device = device, context->id = next_id();
+        context->primary = 1, context->device = device, context->id = gs_next_context_id();
     pthread_mutex_unlock(&lock);
     return context;
 }
 
 int gs_is_context(const Context *context) {
-    if (gs_is_primary(context))
+    if (gs_is_primary(context) || gs_green_of(context) != NULL)
         return context->state == ALIVE;
     for (const Context *each = made; each != NULL; each = each->next)
         if (each == context)
@@ -107,7 +107,7 @@ static CUresult create(CUcontext *context, unsigned flags, CUdevice device) {
     NEED((flags & ~(unsigned)CU_CTX_FLAGS_MASK) == 0, CUDA_ERROR_INVALID_VALUE);
     GIVE(gs_result(gs_fault()));
     Context *new = calloc(1, sizeof *new);
-    *new = (Context){.state = ALIVE, .device = device, .flags = flags, .id = next_id()};
+    *new = (Context){.state = ALIVE, .device = device, .flags = flags, .id = gs_next_context_id()};
     pthread_mutex_lock(&lock);
     new->next = made;
     made = new;
@@ -145,7 +145,7 @@ static void end(Context *context) {
 
 PUBLIC CUresult CUDAAPI cuCtxDestroy(CUcontext context) {
     ENTER_INITIALISED();
-    NEED(gs_is_context(context) && !gs_is_primary(context), CUDA_ERROR_INVALID_CONTEXT);
+    NEED(gs_is_context(context) && !gs_is_primary(context) && gs_green_of(context) == NULL, CUDA_ERROR_INVALID_CONTEXT);
     end(context);
     if (context == gs_context)
         pop();
@@ -239,6 +239,8 @@ PUBLIC CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
     context = context != NULL ? context : gs_context;
     NEED(gs_is_context(context), CUDA_ERROR_INVALID_CONTEXT);
     GIVE(gs_result(gs_fault()));
+    if (gs_green_of(context) != NULL)
+        return RUNTIME(gs_wait_for_context(context));
     gs_board.waited(WAITED_DEVICE, context->device);
     return CUDA_SUCCESS;
 }
@@ -266,14 +268,19 @@ void gs_reset_device(int device) {
     gs_forget_peers(device);
 }
 
+Context *gs_retain_primary(int device) {
+    Context *known = gs_primary(device);
+    __atomic_add_fetch(&known->uses, 1, __ATOMIC_RELAXED);
+    known->state = ALIVE;
+    __atomic_store_n(&initialised, 1, __ATOMIC_RELEASE);
+    return known;
+}
+
 PUBLIC CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     ENTER_INITIALISED();
     NEED(context != NULL, CUDA_ERROR_INVALID_VALUE);
     NEED(gs_is_device(device), CUDA_ERROR_INVALID_DEVICE);
-    Context *known = gs_primary(device);
-    __atomic_add_fetch(&known->uses, 1, __ATOMIC_RELAXED);
-    known->state = ALIVE;
-    *context = known;
+    *context = gs_retain_primary(device);
     return CUDA_SUCCESS;
 }
 

@@ -16,11 +16,14 @@ struct CUctx_st {
     int runtime_uses; /* whether the runtime does */
     unsigned flags;
     unsigned long long id;
+    int64_t partition; /* of a green one its multiprocessors, as the board calls them; else 0 */
     Context *next;
 };
 
 int gs_initialised(void);
 int gs_is_context(const Context *context); /* one that is there */
+unsigned long long gs_next_context_id(void);
+Context *gs_retain_primary(int device); /* as cuDevicePrimaryCtxRetain, from the runtime too */
 Context *gs_primary(int device);           /* is there, whether anybody uses it or not */
 
 /* The runtime's error as the driver calls it. */

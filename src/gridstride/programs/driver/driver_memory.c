@@ -45,6 +45,14 @@ static CUresult copy_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, enum 
     return RUNTIME(cudaMemcpyAsync((void *)to, (const void *)from, bytes, kind, stream));
 }
 
+PUBLIC CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+                                           CUmemcpyAttributes *attributes, size_t *first, size_t kinds,
+                                           CUstream stream) {
+    ENTER_DRIVER();
+    return RUNTIME(cudaMemcpyBatchAsync((void *const *)to, (const void *const *)from, bytes, count,
+                                        (struct cudaMemcpyAttributes *)attributes, first, kinds, stream));
+}
+
 #define NUMBER(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
 
 PUBLIC CUresult CUDAAPI cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
@@ -96,7 +104,7 @@ PUBLIC CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext there, CUdev
 static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned element, size_t width, size_t height,
                      CUstream stream, int waits) {
     ENTER_DRIVER();
-    NEED(gs_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
+    NEED(gs_is_stream(stream), gs_result(gs_no_stream(stream)));
     if (width * height == 0)
         return CUDA_SUCCESS;
     NEED(to != 0 && to % element == 0 && pitch % element == 0, CUDA_ERROR_INVALID_VALUE);

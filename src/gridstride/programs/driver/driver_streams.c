@@ -5,8 +5,9 @@
 PUBLIC CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcontext *context) {
     ENTER_DRIVER();
     NEED(context != NULL, CUDA_ERROR_INVALID_VALUE);
-    NEED(gs_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
-    *context = gs_is_default(stream) ? gs_context : (CUcontext)stream->context;
+    NEED(gs_is_stream(stream), gs_result(gs_no_stream(stream)));
+    const Context *own = gs_is_default(stream) ? gs_context : stream->green != NULL ? stream->green : stream->context;
+    *context = (CUcontext)own;
     return CUDA_SUCCESS;
 }
 
@@ -20,7 +21,7 @@ PUBLIC CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureS
 
 /* -- values in memory that streams write and wait for -------------------------------------------------------------- */
 static CUresult check_value(CUstream stream, CUdeviceptr address, size_t bytes) {
-    NEED(gs_is_stream(stream), CUDA_ERROR_INVALID_HANDLE);
+    NEED(gs_is_stream(stream), gs_result(gs_no_stream(stream)));
     NEED(address != 0 && address % bytes == 0 && gs_in_arena((void *)address) && gs_reaches((void *)address, bytes),
          CUDA_ERROR_INVALID_VALUE);
     if (gs_capturing(stream))

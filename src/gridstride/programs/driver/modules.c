@@ -27,7 +27,7 @@ PUBLIC CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, 
     ENTER_DRIVER();
     NEED(module != NULL && image != NULL, CUDA_ERROR_INVALID_VALUE);
     GIVE(gs_read_options(count, options, values, &logs));
-    return load(module, image, 0, &logs, gs_context);
+    return load(module, image, 0, &logs, gs_owner());
 }
 
 PUBLIC CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) {
@@ -44,7 +44,7 @@ PUBLIC CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *path) {
     ENTER_DRIVER();
     NEED(module != NULL, CUDA_ERROR_INVALID_VALUE);
     GIVE(gs_read_file(path, &data, &bytes));
-    CUresult result = load(module, data, bytes, &(Logs){0}, gs_context);
+    CUresult result = load(module, data, bytes, &(Logs){0}, gs_owner());
     free(data);
     return result;
 }

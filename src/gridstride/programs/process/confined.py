@@ -109,7 +109,7 @@ class ProgramRoom(ClosedAtEnd):
                 runtime=str(self._root / "built" / SONAME), reports=FIRST,
             )  # fmt: skip
             order["time_limit"] = self.limits.launch_seconds
-            process = self._server.start("program", self._given(order), stdout=stdout_end.number,
+            process = self._server.start("program", self._process_request(order), stdout=stdout_end.number,
                                          stderr=stderr_end.number, more=(reports_end.number,))  # fmt: skip
             stack.callback(process.close)
             for descriptor in (stdout_end, stderr_end, reports_end):
@@ -126,13 +126,13 @@ class ProgramRoom(ClosedAtEnd):
             assert code is not None
             return _outcome(code, time.monotonic() - began, streams, stopped)
 
-    def _given(self, order: dict[str, Any]) -> dict[str, Any]:
+    def _process_request(self, order: dict[str, Any]) -> dict[str, Any]:
         """What the program's process is told."""
         home = str(self._root / "scratch")
-        seen = [*folders(home, cache=False), (str(self._root / "built"), landlock.READ),
+        visible_folders = [*folders(home, cache=False), (str(self._root / "built"), landlock.READ),
                 (str(self.data), landlock.ADD | landlock.REMOVE_FILE),
                 (str(self._root / "cache"), landlock.EVERYTHING & ~landlock.EXECUTE)]  # fmt: skip
-        return {"order": order, "limits": asdict(self.limits), "scratch": home, "cwd": home, "folders": seen,
+        return {"order": order, "limits": asdict(self.limits), "scratch": home, "cwd": home, "folders": visible_folders,
                 "cache": str(self._root / "cache"), "environment": environment(home, cache=False)}  # fmt: skip
 
     def _wait(self, process: Child, streams: Sequence[WorkerOutput], seconds: float) -> str:
@@ -196,14 +196,14 @@ def _sleep(descriptors: Sequence[int]) -> None:
 def _outcome(code: int, seconds: float, streams: Sequence[WorkerOutput], stopped: str) -> Outcome:
     lost = streams[0].lost
     stdout, stderr, report_lines = (stream.kept() for stream in streams)
-    believed = _believed(report_lines.encode(errors="replace"))
+    believed = _validated_report(report_lines.encode(errors="replace"))
     number = -code if code < 0 else None
     exit_ = Ended(128 - code if code < 0 else code, seconds, number, bool(stopped), believed.findings,
                   believed.activity, believed.timeline, believed.launches)  # fmt: skip
     return Outcome(exit_, stdout, stderr, lost, stopped)
 
 
-def _believed(lines: bytes) -> Reported:
+def _validated_report(lines: bytes) -> Reported:
     """What was reported, as far as it is what a report is: the process belongs to a stranger. What its launches are is
     looked at by who shows them.
     """
@@ -214,10 +214,10 @@ def _believed(lines: bytes) -> Reported:
     for finding in report.findings:
         if REFUSED in finding:
             raise CannotJudge(f"no program can be run here: its process could not lock itself in: {finding[REFUSED]}")
-    kept = tuple(_finding(finding) for finding in report.findings[:_MOST_FINDINGS] if finding.get("kind") in KINDS)
+    findings = tuple(_finding(finding) for finding in report.findings[:_MOST_FINDINGS] if finding.get("kind") in KINDS)
     counts = _counts(report.activity) if isinstance(report.activity, Mapping) else {}
     timeline = report.timeline if isinstance(report.timeline, dict) else {}
-    return Reported(kept, counts, timeline, report.launches if isinstance(report.launches, list) else [])
+    return Reported(findings, counts, timeline, report.launches if isinstance(report.launches, list) else [])
 
 
 def _finding(words: Mapping[str, Any]) -> dict[str, Any]:

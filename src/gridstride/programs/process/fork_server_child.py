@@ -75,13 +75,13 @@ class _Server:
             gc.freeze()
 
     def _start(self, kind: str, length: int, descriptors: Sequence[int]) -> None:
-        tells, *rest = descriptors
+        tells, *passed_descriptors = descriptors
         own, server = _open_descriptors(), os.getpid()
         pid = os.fork()
         if not pid:
-            _become(kind, self._request[len(kind) + 1 : length], server, rest, own)
+            _become(kind, self._request[len(kind) + 1 : length], server, passed_descriptors, own)
         process = os.pidfd_open(pid)
-        for descriptor in rest:
+        for descriptor in passed_descriptors:
             os.close(descriptor)
         self._copies[process] = pid, tells
         self._poll.register(process, select.POLLIN)

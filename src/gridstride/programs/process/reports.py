@@ -26,7 +26,17 @@ class Reports:
     def __init__(self, *, to: int | None, set_fault: Callable[[int], object]) -> None:
         self._to = to
         self._set_fault = set_fault
-        self._seen: set[tuple[object, ...]] = set()
+        self._reported: set[tuple[object, ...]] = set()
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody listens who would make an exit status of what was found."""
+        return self._to is None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was found."""
+        return bool(self._reported)
 
     def say(self, text: str) -> None:
         """A line on stderr."""
@@ -66,9 +76,9 @@ class Reports:
             key: tuple[object, ...] = finding.kind, finding.kernel, finding.file, finding.line
         else:
             key = finding.kind, finding.kernel, finding.address, finding.message
-        if key in self._seen:
+        if key in self._reported:
             return False
-        self._seen.add(key)
+        self._reported.add(key)
         self.say(str(finding))
         if self._to is not None:
             os.write(self._to, json.dumps(asdict(finding)).encode() + b"\n")

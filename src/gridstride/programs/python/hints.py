@@ -18,10 +18,10 @@ _HINTS = {
 
 def give_hints() -> None:
     """From now on, behind the traceback of an exception that nobody has caught."""
-    before = sys.excepthook
+    previous_hook = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        before(kind, error, trace)
+        previous_hook(kind, error, trace)
         hint = _hint(error)
         if hint:
             print(f"gridstride: hint: {hint}", file=sys.stderr)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from gridstride.compiler.cache import cache_root, write_whole
+from gridstride.compiler.cache import cache_root, write_atomically
 from gridstride.programs.program_errors import BuildFailed, ProgramError
 from gridstride.programs.toolchain.runtime_library import SONAME, runtime_library
 from gridstride.programs.toolchain.wheels import Toolchain, environment, host_flags
@@ -31,9 +31,9 @@ def library_folder(tools: Toolchain, *, progress: Callable[[str], None]) -> Path
     if all((folder / name).is_file() for name in (SONAME, *NAMES)):
         return folder
     try:
-        write_whole(folder / SONAME, runtime)
+        write_atomically(folder / SONAME, runtime)
         for name in NAMES:
-            write_whole(folder / name, _named(tools, name, folder / SONAME))
+            write_atomically(folder / name, _named(tools, name, folder / SONAME))
     except OSError as error:
         raise ProgramError(
             f"the cache {cache_root()} cannot be written ({error.strerror}), and Python programs need one: "

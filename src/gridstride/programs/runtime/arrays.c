@@ -205,7 +205,7 @@ PUBLIC cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const
 PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                                             size_t width, size_t height, enum cudaMemcpyKind kind,
                                             cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(to != NULL, cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
             .memcpy.copyParams = {.srcPtr = {(void *)from, pitch, width, height}, .dstArray = to,
@@ -217,7 +217,7 @@ PUBLIC cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, 
 PUBLIC cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
                                               size_t width, size_t height, enum cudaMemcpyKind kind,
                                               cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(from != NULL, cudaErrorInvalidResourceHandle);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
             .memcpy.copyParams = {.dstPtr = {to, pitch, width, height}, .srcArray = (cudaArray_t)from,
@@ -261,9 +261,17 @@ PUBLIC cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t 
     return gs_error(gs_copy(to, start, bytes, kind, NULL, 1));
 }
 
+PUBLIC cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                          size_t from_x, size_t from_y, size_t bytes, enum cudaMemcpyKind kind) {
+    char *there, *here;
+    TRY(array_bytes_at(to, to_x, to_y, bytes, &there));
+    TRY(array_bytes_at(from, from_x, from_y, bytes, &here));
+    return gs_error(gs_copy(there, here, bytes, kind, NULL, 1));
+}
+
 PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                                           enum cudaMemcpyKind kind, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     if (gs_capturing(stream))
         return gs_spoil(stream); /* a run of bytes over several rows is no box */
     char *start;
@@ -273,7 +281,7 @@ PUBLIC cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, co
 
 PUBLIC cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                             enum cudaMemcpyKind kind, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     if (gs_capturing(stream))
         return gs_spoil(stream); /* a run of bytes over several rows is no box */
     char *start;
@@ -305,7 +313,7 @@ static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, cudaStream_t strea
 PUBLIC cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) { return copy_3d(p, NULL, 1); }
 
 PUBLIC cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(p != NULL, cudaErrorInvalidValue);
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = *p);
     return copy_3d(p, stream, 0);

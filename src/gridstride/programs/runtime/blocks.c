@@ -21,7 +21,7 @@ static size_t upto(uint64_t address) {
 }
 
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags) {
-    Block block = {start, bytes, kind, device, flags, gs_current(), gs_context};
+    Block block = {start, bytes, kind, device, flags, gs_current(), gs_owner(), 0};
     pthread_mutex_lock(&lock);
     size_t place = upto(start);
     if (place > 0 && blocks[place - 1].start == start) {
@@ -33,6 +33,14 @@ void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t devic
         blocks[place] = block;
         count++;
     }
+    pthread_mutex_unlock(&lock);
+}
+
+void gs_remember_pool(uint64_t start, int64_t pool) {
+    pthread_mutex_lock(&lock);
+    size_t place = upto(start);
+    if (place > 0 && blocks[place - 1].start == start)
+        blocks[place - 1].pool = 1 + pool;
     pthread_mutex_unlock(&lock);
 }
 
@@ -81,7 +89,11 @@ void gs_forget_all(int device, const Context *context) {
     count = kept;
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < many; i++)
-        if (gone[i].kind != GS_REGISTERED)
+        gs_forget_advice(gone[i].start, gone[i].bytes);
+    for (size_t i = 0; i < many; i++)
+        if (gs_is_import(&gone[i]))
+            gs_forget_import(gone[i].start);
+        else if (gone[i].kind != GS_REGISTERED)
             gs_stop_sharing(gone[i].start), gs_board.release(gone[i].start); /* of a module's variable it does nothing: unloading has done that */
     free(gone);
 }

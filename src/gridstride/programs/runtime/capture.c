@@ -54,6 +54,7 @@ cudaError_t gs_capture(cudaStream_t stream, const struct cudaGraphNodeParams *do
     CHECK(!capture->spoilt, cudaErrorStreamCaptureInvalidated);
     Node *node;
     TRY(gs_add_node(&node, capture->graph, stream->last, stream->last_count, does));
+    node->partition = gs_partition(stream);
     set_last(stream, &node, 1);
     return cudaSuccess;
 }
@@ -73,6 +74,11 @@ cudaError_t gs_capture_allocation(cudaStream_t stream, void **pointer, size_t by
 
 cudaError_t gs_spoil(cudaStream_t stream) {
     stream->capture->spoilt = 1;
+    return gs_error(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t gs_spoil_event(cudaEvent_t event) {
+    event->capture->spoilt = 1;
     return gs_error(cudaErrorStreamCaptureUnsupported);
 }
 
@@ -120,7 +126,7 @@ static cudaError_t begin(cudaStream_t stream, Graph *graph, Node *const *after, 
                          enum cudaStreamCaptureMode mode) {
     static unsigned long long last;
     ENTER();
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(!gs_is_default(stream), cudaErrorStreamCaptureUnsupported);
     CHECK(stream->capture == NULL, cudaErrorIllegalState);
     CHECK(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue);
@@ -166,7 +172,7 @@ static int is_joined(cudaStream_t origin, cudaStream_t stream) {
 
 PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     ENTER();
-    CHECK(gs_is_stream(stream) && !gs_is_default(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream) && !gs_is_default(stream), gs_no_stream(stream));
     CHECK(stream->capture != NULL, cudaErrorIllegalState);
     Capture *capture = stream->capture;
     CHECK(capture->origin == stream, cudaErrorStreamCaptureUnmatched);
@@ -193,7 +199,7 @@ PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 
 PUBLIC cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
     ENTER();
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(status != NULL, cudaErrorInvalidValue);
     *status = !gs_capturing(stream)      ? cudaStreamCaptureStatusNone
               : stream->capture->spoilt ? cudaStreamCaptureStatusInvalidated
@@ -223,7 +229,7 @@ PUBLIC cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStream
 PUBLIC cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes,
                                                        const cudaGraphEdgeData *data, size_t count, unsigned flags) {
     ENTER();
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(gs_capturing(stream), cudaErrorIllegalState);
     CHECK((count == 0 || nodes != NULL) && flags <= cudaStreamSetCaptureDependencies, cudaErrorInvalidValue);
     for (size_t i = 0; i < count; i++)

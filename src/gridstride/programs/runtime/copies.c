@@ -132,7 +132,7 @@ PUBLIC cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cud
 PUBLIC cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                                    cudaStream_t stream) {
     ENTER();
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, kind));
     return gs_error(gs_copy(to, from, bytes, kind, stream, 0));
 }
@@ -156,7 +156,7 @@ PUBLIC cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int
 
 PUBLIC cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                        cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, from, bytes, cudaMemcpyDefault));
     return peer(to, to_device, from, from_device, bytes, stream);
 }
@@ -187,7 +187,7 @@ PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t byt
 
 PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                            enum cudaMemcpyKind kind, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     char *part;
     TRY(symbol_part(symbol, bytes, offset, &part));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(part, from, bytes, kind));
@@ -196,7 +196,7 @@ PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from,
 
 PUBLIC cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                              enum cudaMemcpyKind kind, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     char *part;
     TRY(symbol_part(symbol, bytes, offset, &part));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, part, bytes, kind));
@@ -217,7 +217,7 @@ PUBLIC cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, siz
 
 PUBLIC cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                      size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy,
             .memcpy.copyParams = {.srcPtr = {(void *)from, from_pitch, width, height},
                                   .dstPtr = {to, to_pitch, width, height}, .extent = {width, height, 1}, .kind = kind});
@@ -267,7 +267,7 @@ PUBLIC cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
 }
 
 PUBLIC cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
             .memset = {.dst = pointer, .value = value, .elementSize = 1, .width = bytes, .height = 1});
     ENTER();
@@ -286,7 +286,7 @@ PUBLIC cudaError_t cudaMemset2D(void *pointer, size_t pitch, int value, size_t w
 
 PUBLIC cudaError_t cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width, size_t height,
                                      cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemset,
             .memset = {.dst = pointer, .pitch = pitch, .value = value, .elementSize = 1, .width = width,
                        .height = height});
@@ -302,7 +302,7 @@ PUBLIC cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched, int value, struct
 
 PUBLIC cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
                                      cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     for (size_t slice = 0; slice < extent.depth; slice++)
         TRY(cudaMemset2DAsync((char *)pitched.ptr + slice * pitched.ysize * pitched.pitch, pitched.pitch, value,
                               extent.width, extent.height, stream));

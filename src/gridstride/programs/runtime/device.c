@@ -9,7 +9,7 @@
 extern const char *gs_device_name;
 PUBLIC void gs_set_board(const Board *board) {
     gs_board = *board;
-    gs_tells_calls = (int)board->tells_calls;
+    gs_tells_calls = board->tells_calls || board->watches;
 }
 
 /* The interpreter of a Python program ends before its packages have destroyed all that they hold, which succeeds here as
@@ -257,7 +257,7 @@ PUBLIC void gs_set_device_name(const char *name) { gs_device_name = strdup(name)
 /* A name without the ending of a newer form, cublasCreate_v2's, as programs write it. */
 PUBLIC int gs_library_call(const char *function, const char *library) {
     char name[64];
-    if (!gs_tells_calls || strncmp(function, library, strlen(library)) != 0)
+    if (!gs_board.tells_calls || strncmp(function, library, strlen(library)) != 0)
         return 0;
     snprintf(name, sizeof name, "%s", function);
     if (strlen(name) > 3 && strcmp(name + strlen(name) - 3, "_v2") == 0)
@@ -285,9 +285,10 @@ static void finish(int status, void *unused) {
     gs_ended = 1;
     gs_free_waiting();
     if (!is_child)
-        gs_board.finish();
+        gs_tell_failed();
+    const int found = is_child ? 0 : gs_board.finish();
     fflush(NULL);
-    _exit(status);
+    _exit(status != 0 ? status : found);
 }
 
 /* Loads the program and is it until it ends; comes back with a reason only where it cannot be loaded. */
@@ -304,7 +305,8 @@ PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     if (library == NULL)
         return dlerror();
     int (*start)(int, char **, char **) = NULL;
-    *(void **)&start = dlsym(library, "main");
+    for (const char **name = (const char *[]){"gs_program_main", "main", NULL}; start == NULL && *name; name++)
+        *(void **)&start = dlsym(library, *name); /* the first: of an executable, whose main may be hidden */
     if (start == NULL)
         return "it has no main()";
     int status = start(count, arguments, environ);

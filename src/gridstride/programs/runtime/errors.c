@@ -1,5 +1,6 @@
 /* Error codes: the last one of each thread, a kernel's fault for all, and the words of each. */
 #include <dlfcn.h>
+#include <execinfo.h>
 
 #include "runtime.h"
 
@@ -7,9 +8,116 @@ static _Thread_local cudaError_t last_error = cudaSuccess;
 static cudaError_t fault = cudaSuccess;
 static int fault_reported = 0; /* whether a call that waits for the device has come since */
 
+/* -- errors that calls return under the sanitizer, until the program looks at them -------------------------------- */
+enum { FRAMES = 16, COMPARED = 8, MOST_FAILED = 256 };
+typedef struct {
+    const char *call;
+    const void *kernel, *site; /* what a launch is of; where the call, or <<<>>>'s first one, returns to */
+    cudaError_t error;
+    int looked_at, frames;
+    int64_t times;
+    pthread_t thread;
+    void *stack[FRAMES];
+} Failed;
+static Failed failed[MOST_FAILED];
+static int failed_calls = 0;
+static pthread_mutex_t failed_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local struct {
+    const char *name;
+    const void *returns_to, *site, *kernel;
+    int noted;
+} call;
+static _Thread_local const void *configured;
+
+void gs_launch_configured(const void *site) { configured = site; }
+
+void gs_begin_call(const char *name, const void *site, const void *kernel) {
+    call.name = name, call.returns_to = site, call.kernel = kernel, call.noted = 0;
+    call.site = kernel != NULL && configured != NULL ? configured : site;
+    configured = NULL;
+}
+
+/* `call` is an earlier one where the runtime itself, or a library of ours, calls what fails: the stack does not have
+ * the place that it returns to then. */
+static int is_called_now(void *const *stack, int frames) {
+    for (int i = 0; i < frames; i++)
+        if (stack[i] == call.returns_to)
+            return 1;
+    return 0;
+}
+
+/* Launches come through one function of nvcc's: who called it tells them apart. */
+static int is_same(const Failed *known, cudaError_t error, void *const *stack, int frames) {
+    const int compared = frames < COMPARED ? frames : COMPARED;
+    return known->error == error && known->site == call.site && known->kernel == call.kernel && known->frames == frames &&
+           memcmp(known->stack, stack, compared * sizeof *stack) == 0;
+}
+
+static void remember(cudaError_t error, void *const *stack, int frames) {
+    call.noted = 1;
+    pthread_mutex_lock(&failed_lock);
+    int i = 0;
+    while (i < failed_calls && !is_same(&failed[i], error, stack, frames))
+        i++;
+    if (i < MOST_FAILED) {
+        Failed *known = &failed[i];
+        failed_calls += i == failed_calls;
+        known->call = call.name, known->kernel = call.kernel, known->error = error;
+        known->site = call.site, known->looked_at = 0, known->times++, known->thread = pthread_self(), known->frames = frames;
+        memcpy(known->stack, stack, frames * sizeof *stack);
+    }
+    pthread_mutex_unlock(&failed_lock);
+}
+
+static void note(cudaError_t error) {
+    if (call.name == NULL || call.noted || error == cudaErrorNotReady)
+        return;
+    void *stack[FRAMES];
+    const int frames = backtrace(stack, FRAMES);
+    if (is_called_now(stack, frames))
+        remember(error, stack, frames);
+}
+
+cudaError_t gs_fail_call(cudaError_t error) {
+    void *stack[1] = {(void *)call.returns_to};
+    if (error != cudaSuccess && gs_board.watches)
+        remember(error, stack, 1);
+    return gs_error(error);
+}
+
+/* The program asks for its thread's last error, or what an error is called. */
+static void looked_at(cudaError_t error, int of_this_thread) {
+    if (failed_calls == 0 || error == cudaSuccess)
+        return;
+    pthread_mutex_lock(&failed_lock);
+    for (int i = 0; i < failed_calls; i++)
+        if (of_this_thread ? pthread_equal(failed[i].thread, pthread_self()) : failed[i].error == error)
+            failed[i].looked_at = 1;
+    pthread_mutex_unlock(&failed_lock);
+}
+
+static const char *words(const char *function, cudaError_t error);
+
+void gs_tell_failed(void) {
+    for (int i = 0; i < failed_calls; i++) {
+        const Failed *of = &failed[i];
+        const char *kernel = NULL;
+        if (of->looked_at)
+            continue;
+        call.name = NULL;
+        if (of->kernel != NULL)
+            cudaFuncGetName(&kernel, of->kernel);
+        gs_board.failed(of->call, kernel, words("cudaGetErrorName", of->error), words("cudaGetErrorString", of->error),
+                        of->site, of->stack, of->frames, of->times);
+    }
+}
+
 cudaError_t gs_error(cudaError_t error) {
-    if (error != cudaSuccess)
+    if (error != cudaSuccess) {
         last_error = error;
+        if (gs_board.watches)
+            note(error);
+    }
     return error;
 }
 
@@ -50,10 +158,14 @@ PUBLIC cudaError_t cudaGetLastError(void) {
         return fault; /* sticky: asking does not clear it */
     cudaError_t error = last_error;
     last_error = cudaSuccess;
+    looked_at(error, 1);
     return error;
 }
 
-PUBLIC cudaError_t cudaPeekAtLastError(void) { return fault_reported ? fault : last_error; }
+PUBLIC cudaError_t cudaPeekAtLastError(void) {
+    looked_at(last_error, 1);
+    return fault_reported ? fault : last_error;
+}
 
 /* The words are NVIDIA's: its runtime gives them without a GPU too. */
 static const char *words(const char *function, cudaError_t error) {
@@ -69,5 +181,12 @@ static const char *words(const char *function, cudaError_t error) {
     return ask != NULL ? ask(error) : "unrecognized error code";
 }
 
-PUBLIC const char *cudaGetErrorString(cudaError_t error) { return words("cudaGetErrorString", error); }
-PUBLIC const char *cudaGetErrorName(cudaError_t error) { return words("cudaGetErrorName", error); }
+PUBLIC const char *cudaGetErrorString(cudaError_t error) {
+    looked_at(error, 0);
+    return words("cudaGetErrorString", error);
+}
+
+PUBLIC const char *cudaGetErrorName(cudaError_t error) {
+    looked_at(error, 0);
+    return words("cudaGetErrorName", error);
+}

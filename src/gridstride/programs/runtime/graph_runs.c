@@ -73,7 +73,9 @@ static cudaError_t run_here(const Node *node) {
 static cudaError_t run_node(const Node *node) {
     int before = gs_current();
     gs_make_current(node->device);
+    gs_node_partition = 1 + node->partition;
     cudaError_t error = run_here(node);
+    gs_node_partition = 0;
     gs_make_current(before);
     return error;
 }
@@ -216,7 +218,7 @@ PUBLIC cudaError_t cudaGraphExecGetId(cudaGraphExec_t exec, unsigned *id) {
 PUBLIC cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
     EXEC(exec);
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     return cudaSuccess;
 }
 
@@ -257,7 +259,7 @@ static cudaError_t launch_late(cudaGraphExec_t exec, cudaStream_t stream) {
 PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
     EXEC(exec);
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     if (gs_capturing(stream) && gs_has_conditions(exec->graph))
         return gs_spoil(stream); /* it cannot be a child */
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);

@@ -330,7 +330,7 @@ cudaError_t gs_add_node(Node **made, Graph *graph, Node *const *after, size_t co
     static unsigned long long last;
     Node *node = calloc(1, sizeof *node);
     *node = (Node){.state = ALIVE, .graph = graph, .number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED),
-                   .enabled = 1, .device = gs_current(), .does.type = cudaGraphNodeTypeEmpty};
+                   .enabled = 1, .device = gs_current(), .partition = gs_partition(NULL), .does.type = cudaGraphNodeTypeEmpty};
     cudaError_t error;
     if (does->type == cudaGraphNodeTypeConditional) {
         node->does = *does;

@@ -34,6 +34,7 @@ struct CUgraphNode_st {
     unsigned long long number; /* of all nodes; copies keep it */
     struct cudaGraphNodeParams does;
     int enabled, cooperative, device; /* the GPU that was current when it was made */
+    int64_t partition;                /* and of what multiprocessors: gs_partition */
     dim3 cluster;
     GraphMemory *memory; /* of an allocation */
     Condition *condition; /* of a conditional node; does.conditional.phGraph_out are its bodies */
@@ -103,6 +104,7 @@ int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error);
 /* An error where calls that wait, or use the default stream, are not allowed now; the capture is spoilt by it. */
 cudaError_t gs_outside_capture(cudaError_t error);
 cudaError_t gs_spoil(cudaStream_t stream);
+cudaError_t gs_spoil_event(cudaEvent_t event); /* of a capture */
 
 /* In a capturing stream the work becomes a node, and nothing runs. */
 #define CAPTURE(stream, ...) do { if (gs_capturing(stream)) \

@@ -12,19 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "streams.h"
+#include "ipc.h"
 
 int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
 
-enum { SLOTS = 4096, BOTH = PROT_READ | PROT_WRITE, TABLE_BYTES = SLOTS * sizeof(uint64_t) };
-static const uint64_t MAGIC = 0x6772696473747231;
-
 typedef struct {
-    uint64_t magic, token, start, bytes;
-    uint64_t offset, object_bytes; /* of the first byte in the object, and of all of it without the table */
-    int32_t process, descriptor, slot, is_event;
-} Handle;
+    uint64_t token, pool; /* of a pool its GPU, counted from 1; else 0 */
+} Slot;
+
+enum { SLOTS = 4096, BOTH = PROT_READ | PROT_WRITE, TABLE_BYTES = SLOTS * sizeof(Slot) };
+static const uint64_t MAGIC = 0x6772696473747232;
+
 _Static_assert(sizeof(Handle) == CUDA_IPC_HANDLE_SIZE, "a handle is of the size that the header says");
+_Static_assert(sizeof(Handle) == sizeof(struct cudaMemPoolPtrExportData), "and so is that of a pool's memory");
 
 typedef struct Export Export; /* of memory by its address, of an event by the event's */
 struct Export {
@@ -46,7 +46,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Export *exports;
 static Import *imports;
 static int object = -1;
-static uint64_t *tokens; /* the first one is MAGIC */
+static Slot *table; /* the token of the first one is MAGIC */
 
 static uint64_t page_of(uint64_t address) { return address & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1); }
 static uint64_t page_behind(uint64_t end) { return page_of(end + sysconf(_SC_PAGESIZE) - 1); }
@@ -58,23 +58,31 @@ static int has_object(void) {
     int made = memfd_create("gridstride shared", MFD_CLOEXEC);
     if (made < 0)
         return 0;
-    void *table = MAP_FAILED;
+    void *slots = MAP_FAILED;
     if (ftruncate(made, gs_board.arena_bytes + TABLE_BYTES) == 0)
-        table = mmap(NULL, TABLE_BYTES, BOTH, MAP_SHARED, made, gs_board.arena_bytes);
-    if (table == MAP_FAILED) {
+        slots = mmap(NULL, TABLE_BYTES, BOTH, MAP_SHARED, made, gs_board.arena_bytes);
+    if (slots == MAP_FAILED) {
         close(made);
         return 0;
     }
-    object = made, tokens = table;
-    tokens[0] = MAGIC;
+    object = made, table = slots;
+    table[0].token = MAGIC;
     return 1;
 }
 
 static int free_slot(void) {
     for (int slot = 1; slot < SLOTS; slot++)
-        if (tokens[slot] == 0)
+        if (table[slot].token == 0)
             return slot;
     return 0;
+}
+
+static uint64_t new_token(void) {
+    uint64_t token = 0;
+    while (token == 0)
+        if (getrandom(&token, sizeof token, 0) != sizeof token)
+            token = 0;
+    return token;
 }
 
 static int is_exported(uint64_t page) {
@@ -138,26 +146,56 @@ static Export *export_locked(const Block *what, int is_event) {
     if (known != NULL || slot == 0 || (!is_event && !share_pages(what)))
         return known;
     Export *made = calloc(1, sizeof *made);
-    *made = (Export){what->start, what->bytes, is_event, 0, slot, exports};
-    while (made->token == 0)
-        if (getrandom(&made->token, sizeof made->token, 0) != sizeof made->token)
-            made->token = 0;
-    tokens[slot] = made->token;
+    *made = (Export){what->start, what->bytes, is_event, new_token(), slot, exports};
+    table[slot] = (Slot){made->token, 0};
     exports = made;
     return made;
 }
 
-static cudaError_t give_handle(void *handle, const Block *what, int is_event) {
+int gs_give_handle(Handle *handle, const Block *what, HandleKind kind, uint64_t pool) {
+    pthread_mutex_lock(&lock);
+    Export *known = export_locked(what, kind == OF_EVENT);
+    if (known != NULL)
+        *handle = (Handle){MAGIC, known->token, pool, what->bytes, what->start - gs_board.arena,
+                           gs_board.arena_bytes, getpid(), object, known->slot, kind};
+    pthread_mutex_unlock(&lock);
+    return known != NULL;
+}
+
+static cudaError_t give_handle(void *given, const Block *what, HandleKind kind) {
+    Handle handle;
     if (gs_board.shared >= 0)
         return gs_refused("cudaIpcGetMemHandle", "a program that is locked in shares nothing");
-    pthread_mutex_lock(&lock);
-    Export *known = export_locked(what, is_event);
-    if (known != NULL)
-        *(Handle *)handle = (Handle){MAGIC, known->token, what->start, what->bytes, what->start - gs_board.arena,
-                                     gs_board.arena_bytes, getpid(), object, known->slot, is_event};
-    pthread_mutex_unlock(&lock);
-    CHECK(known != NULL, cudaErrorMapBufferObjectFailed);
+    CHECK(gs_give_handle(&handle, what, kind, 0), cudaErrorMapBufferObjectFailed);
+    memcpy(given, &handle, sizeof handle);
     return cudaSuccess;
+}
+
+int gs_share_pool(int device, uint64_t *token) {
+    pthread_mutex_lock(&lock);
+    int slot = has_object() ? free_slot() : 0;
+    if (slot != 0) {
+        *token = new_token();
+        table[slot] = (Slot){*token, device + 1};
+    }
+    pthread_mutex_unlock(&lock);
+    return slot;
+}
+
+void gs_stop_sharing_pool(int slot) {
+    pthread_mutex_lock(&lock);
+    table[slot] = (Slot){0, 0};
+    pthread_mutex_unlock(&lock);
+}
+
+/* Opened anew, as a descriptor that is only another number shares its place in the file with all others. */
+int gs_pool_descriptor(int slot) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", object);
+    int made = open(path, O_RDWR | O_CLOEXEC);
+    if (made >= 0)
+        lseek(made, slot, SEEK_SET);
+    return made;
 }
 
 static void stop(uint64_t start, int is_event) {
@@ -168,8 +206,8 @@ static void stop(uint64_t start, int is_event) {
     Export *gone = *place;
     if (gone != NULL) {
         *place = gone->next;
-        if (tokens[gone->slot] == gone->token)
-            tokens[gone->slot] = 0;
+        if (table[gone->slot].token == gone->token)
+            table[gone->slot].token = 0;
         if (!is_event)
             make_private(gone);
         free(gone);
@@ -181,7 +219,7 @@ void gs_refuse_to_open(uint64_t start) {
     pthread_mutex_lock(&lock);
     Export *known = find_export(start, 0);
     if (known != NULL)
-        tokens[known->slot] = 0; /* another export may be given the slot, and then this one leaves it alone */
+        table[known->slot].token = 0; /* another export may be given the slot, and then this one leaves it alone */
     pthread_mutex_unlock(&lock);
 }
 
@@ -192,52 +230,61 @@ PUBLIC cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer
     ENTER();
     Block block;
     CHECK(handle != NULL && gs_block(pointer, &block) && block.kind == GS_DEVICE, cudaErrorInvalidValue);
-    CHECK(block.flags != GS_IMPORTED, cudaErrorInvalidValue);
+    CHECK(!gs_is_import(&block) && block.pool == 0, cudaErrorInvalidValue);
     gs_catch_up();
-    return give_handle(handle, &block, 0);
+    return give_handle(handle, &block, OF_MEMORY);
 }
 
 PUBLIC cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event) {
     ENTER();
     CHECK(handle != NULL, cudaErrorInvalidValue);
     CHECK(gs_is_event(event) && event->flags & cudaEventInterprocess, cudaErrorInvalidResourceHandle);
-    return give_handle(handle, &(Block){.start = (uint64_t)event}, 1);
+    return give_handle(handle, &(Block){.start = (uint64_t)event}, OF_EVENT);
 }
 
 /* -- what others gave ----------------------------------------------------------------------------------------------- */
+/* The slot of an object with so many bytes before its table; 0 where it is none. */
+static int read_slot(int there, uint64_t bytes, int64_t slot, Slot *read) {
+    struct stat known;
+    Slot first = {0, 0};
+    return fstat(there, &known) == 0 && S_ISREG(known.st_mode) && (uint64_t)known.st_size == bytes + TABLE_BYTES &&
+           slot > 0 && slot < SLOTS && pread(there, &first, sizeof first, bytes) == sizeof first &&
+           pread(there, read, sizeof *read, bytes + slot * sizeof *read) == sizeof *read && first.token == MAGIC;
+}
+
+static int is_there(const Handle *handle, int there) {
+    Slot slot;
+    return read_slot(there, handle->object_bytes, handle->slot, &slot) && slot.token == handle->token;
+}
+
 /* The object that a handle names, while what it is about is there; -1 else. */
 static int open_object(const Handle *handle) {
     char path[64];
-    struct stat known;
-    uint64_t entry[2] = {0, 0};
     snprintf(path, sizeof path, "/proc/%d/fd/%d", handle->process, handle->descriptor);
     int there = open(path, O_RDWR | O_CLOEXEC);
-    if (there < 0)
-        return -1;
-    if (fstat(there, &known) == 0 && S_ISREG(known.st_mode) &&
-        (uint64_t)known.st_size == handle->object_bytes + TABLE_BYTES && handle->slot > 0 && handle->slot < SLOTS) {
-        pread(there, &entry[0], sizeof *entry, handle->object_bytes);
-        pread(there, &entry[1], sizeof *entry, handle->object_bytes + handle->slot * sizeof *entry);
-    }
-    if (entry[0] == MAGIC && entry[1] == handle->token)
+    if (there < 0 || is_there(handle, there))
         return there;
     close(there);
     return -1;
 }
 
-static cudaError_t check_handle(const Handle *handle, int is_event, int *there) {
+static int is_handle(const Handle *handle, HandleKind kind) {
+    return handle->magic == MAGIC && handle->kind == (int32_t)kind && handle->token != 0;
+}
+
+static cudaError_t check_handle(const Handle *handle, HandleKind kind, int *there) {
     *there = -1;
-    CHECK(handle->magic == MAGIC && handle->is_event == is_event && handle->token != 0, cudaErrorInvalidValue);
+    CHECK(is_handle(handle, kind), cudaErrorInvalidValue);
     CHECK(handle->process != getpid(), cudaErrorDeviceUninitialized); /* as documented: not in the same process */
     *there = open_object(handle);
     CHECK(*there >= 0, cudaErrorInvalidValue);
     return cudaSuccess;
 }
 
-static cudaError_t map(const Handle *handle, int there, Import **made) {
+static cudaError_t map(const Handle *handle, int there, int owner, Import **made) {
     uint64_t size = sysconf(_SC_PAGESIZE), first = page_of(handle->offset);
     uint64_t length = page_behind(handle->offset + handle->bytes) - first;
-    uint64_t room = gs_board.allocate(length + size, OWNER_EVERYONE);
+    uint64_t room = gs_board.allocate(length + size, owner);
     CHECK(room != 0, cudaErrorMapBufferObjectFailed);
     uint64_t mapped = page_behind(room), address = mapped + (handle->offset - first);
     if (mmap((void *)mapped, length, BOTH, MAP_SHARED | MAP_FIXED, there, first) == MAP_FAILED) {
@@ -247,9 +294,28 @@ static cudaError_t map(const Handle *handle, int there, Import **made) {
     *made = calloc(1, sizeof **made);
     **made = (Import){address, room, mapped, length, handle->token, 0, imports};
     imports = *made;
-    gs_remember(address, handle->bytes, GS_DEVICE, address, GS_IMPORTED);
+    gs_remember(address, handle->bytes, GS_DEVICE, address, handle->kind == OF_POOL ? GS_FREED_IMPORT : GS_IMPORTED);
     gs_written((void *)address, handle->bytes);
     return cudaSuccess;
+}
+
+static cudaError_t open_memory(const Handle *handle, int there, int owner, int64_t pool, void **pointer) {
+    pthread_mutex_lock(&lock);
+    Import *import = imports;
+    while (import != NULL && import->token != handle->token)
+        import = import->next;
+    cudaError_t error = cudaSuccess;
+    if (import == NULL) {
+        error = map(handle, there, owner, &import);
+        if (error == cudaSuccess && pool >= 0)
+            gs_board.imported(pool, import->room);
+    }
+    if (error == cudaSuccess) {
+        import->count++;
+        *pointer = (void *)import->address;
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 PUBLIC cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t given, unsigned flags) {
@@ -258,40 +324,78 @@ PUBLIC cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t given
     int there;
     memcpy(&handle, &given, sizeof handle);
     CHECK(pointer != NULL && flags == cudaIpcMemLazyEnablePeerAccess, cudaErrorInvalidValue);
-    TRY(check_handle(&handle, 0, &there));
-    pthread_mutex_lock(&lock);
-    Import *import = imports;
-    while (import != NULL && import->token != handle.token)
-        import = import->next;
-    cudaError_t error = import != NULL ? cudaSuccess : map(&handle, there, &import);
-    if (error == cudaSuccess) {
-        import->count++;
-        *pointer = (void *)import->address;
-    }
-    pthread_mutex_unlock(&lock);
+    TRY(check_handle(&handle, OF_MEMORY, &there));
+    cudaError_t error = open_memory(&handle, there, OWNER_EVERYONE, -1, pointer);
     close(there);
     return error;
+}
+
+int gs_find_pool(int there, PoolSource *source) {
+    struct stat known;
+    Slot slot;
+    if (fstat(there, &known) != 0 || known.st_size <= TABLE_BYTES)
+        return 0;
+    *source = (PoolSource){.bytes = known.st_size - TABLE_BYTES};
+    if (!read_slot(there, source->bytes, lseek(there, 0, SEEK_CUR), &slot) || slot.pool == 0)
+        return 0;
+    source->token = slot.token;
+    source->device = slot.pool - 1;
+    source->object = fcntl(there, F_DUPFD_CLOEXEC, 0);
+    return source->object >= 0;
+}
+
+cudaError_t gs_open_from_pool(const Handle *handle, const PoolSource *source, int64_t pool, void **pointer) {
+    CHECK(is_handle(handle, OF_POOL) && handle->pool == source->token, cudaErrorInvalidValue);
+    CHECK(handle->object_bytes == source->bytes && is_there(handle, source->object), cudaErrorInvalidValue);
+    return open_memory(handle, source->object, source->device, pool, pointer);
+}
+
+cudaError_t gs_map_object(int object, uint64_t offset, uint64_t bytes, int device, void **pointer) {
+    Handle handle = {.token = new_token(), .bytes = bytes, .offset = offset, .kind = OF_POOL};
+    return open_memory(&handle, object, device, -1, pointer);
+}
+
+static void unmap(Import *gone) {
+    mmap((void *)gone->mapped, gone->length, BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    gs_board.release(gone->room);
+    free(gone);
+}
+
+static Import **place_of(uint64_t address) {
+    Import **place = &imports;
+    while (*place != NULL && (*place)->address != address)
+        place = &(*place)->next;
+    return place;
+}
+
+int gs_close_import(void *pointer) {
+    Block block;
+    pthread_mutex_lock(&lock);
+    Import **place = place_of((uint64_t)pointer), *known = *place;
+    if (known != NULL && --known->count == 0) {
+        *place = known->next;
+        gs_take(pointer, GS_DEVICE, GS_DEVICE, &block);
+        unmap(known);
+    }
+    pthread_mutex_unlock(&lock);
+    return known != NULL;
+}
+
+void gs_forget_import(uint64_t address) {
+    pthread_mutex_lock(&lock);
+    Import **place = place_of(address), *known = *place;
+    if (known != NULL) {
+        *place = known->next;
+        unmap(known);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 PUBLIC cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     ENTER();
     Block block;
     gs_catch_up();
-    pthread_mutex_lock(&lock);
-    Import **place = &imports;
-    while (*place != NULL && (*place)->address != (uint64_t)pointer)
-        place = &(*place)->next;
-    Import *known = *place;
-    int last = known != NULL && --known->count == 0;
-    if (last) {
-        *place = known->next;
-        gs_take(pointer, GS_DEVICE, GS_DEVICE, &block);
-        mmap((void *)known->mapped, known->length, BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        gs_board.release(known->room);
-        free(known);
-    }
-    pthread_mutex_unlock(&lock);
-    CHECK(known != NULL, cudaErrorInvalidValue);
+    CHECK(gs_block(pointer, &block) && block.flags == GS_IMPORTED && gs_close_import(pointer), cudaErrorInvalidValue);
     return cudaSuccess;
 }
 
@@ -302,7 +406,7 @@ PUBLIC cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle
     int there;
     memcpy(&handle, &given, sizeof handle);
     CHECK(event != NULL, cudaErrorInvalidValue);
-    TRY(check_handle(&handle, 1, &there));
+    TRY(check_handle(&handle, OF_EVENT, &there));
     close(there);
     return cudaEventCreateWithFlags(event, cudaEventInterprocess | cudaEventDisableTiming);
 }

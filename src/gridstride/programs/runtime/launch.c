@@ -7,6 +7,7 @@ typedef struct {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
+    const void *site; /* of the <<<>>> */
 } Configuration;
 
 static _Thread_local int interrupted;
@@ -19,7 +20,7 @@ static _Thread_local int depth;
 PUBLIC unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream) {
     if (depth == DEPTH)
         return 1;
-    pushed[depth++] = (Configuration){grid, block, shared, stream};
+    pushed[depth++] = (Configuration){grid, block, shared, stream, __builtin_return_address(0)};
     return 0;
 }
 
@@ -28,6 +29,7 @@ PUBLIC cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
     Configuration top = pushed[--depth];
     *grid = top.grid, *block = top.block, *shared = top.shared;
     *(cudaStream_t *)stream = top.stream;
+    gs_launch_configured(top.site);
     return cudaSuccess;
 }
 
@@ -51,6 +53,8 @@ cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, di
     return (int64_t)shared <= most ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+_Thread_local int64_t gs_node_partition;
+
 cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
                       dim3 cluster, cudaStream_t stream) {
     ENTER();
@@ -67,6 +71,7 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
     Launch order = {.kernel = layout->number, .cooperative = cooperative, .shared = shared,
                     .grid = {grid.x, grid.y, grid.z}, .block = {block.x, block.y, block.z},
                     .cluster = {cluster.x, cluster.y, cluster.z}, .parameters = packed, .bytes = layout->bytes,
+                    .partition = gs_node_partition != 0 ? gs_node_partition - 1 : gs_partition(stream),
                     .stream = gs_stream_number(stream), .device = gs_current()};
     cudaError_t error = gs_board.launch(&order);
     if (interrupted) { /* in Python, which ended the kernel; nothing may be raised into C, so it is said again here */
@@ -80,7 +85,7 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
 
 static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                           cudaStream_t stream, int cooperative, dim3 cluster) {
-    CHECK(gs_is_stream(stream) && gs_stream_device(stream) == gs_current(), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream) && gs_stream_device(stream) == gs_current(), gs_no_stream(stream));
     if (!gs_capturing(stream)) {
         TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
         return gs_launch(function, grid, block, arguments, shared, cooperative, cluster, stream);
@@ -97,11 +102,15 @@ static const dim3 none = {0, 0, 0};
 
 PUBLIC cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream) {
+    if (gs_board.watches)
+        gs_begin_call("launch", __builtin_return_address(0), function);
     return launch(function, grid, block, arguments, shared, stream, 0, none);
 }
 
 PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                       cudaStream_t stream) {
+    if (gs_board.watches)
+        gs_begin_call("launch", __builtin_return_address(0), (const void *)kernel);
     return launch((const void *)kernel, grid, block, arguments, shared, stream, 0, none);
 }
 
@@ -243,7 +252,8 @@ PUBLIC cudaError_t cudaOccupancyMaxActiveClusters(int *count, const void *functi
         if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
             blocks = (int64_t)config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
                      config->attrs[i].val.clusterDim.z;
-    *count = gs_board.active_clusters(layout->number, product(config->blockDim), config->dynamicSmemBytes, blocks);
+    *count = gs_board.active_clusters(layout->number, product(config->blockDim), config->dynamicSmemBytes, blocks,
+                                       gs_partition(config->stream));
     return cudaSuccess;
 }
 

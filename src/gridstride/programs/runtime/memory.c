@@ -42,9 +42,13 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
         return cudaSuccess;
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH)
         return cudaSuccess; /* the graph's next run has it again, so it goes with the graph */
-    CHECK(!gs_block(pointer, &block) || block.flags != GS_IMPORTED, cudaErrorInvalidValue);
+    if (gs_block(pointer, &block) && gs_is_import(&block)) {
+        CHECK(block.flags == GS_FREED_IMPORT && gs_close_import(pointer), cudaErrorInvalidValue);
+        return cudaSuccess;
+    }
     CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
     gs_stop_sharing(block.start);
+    gs_forget_advice(block.start, block.bytes);
     gs_board.release(block.start);
     return cudaSuccess;
 }
@@ -92,7 +96,7 @@ void gs_free_waiting(void) {
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    int known = gs_block(pointer, &block) && block.flags != GS_IMPORTED;
+    int known = gs_block(pointer, &block) && !gs_is_import(&block);
     if (known && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
         return free_later(pointer);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
@@ -122,7 +126,7 @@ PUBLIC cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flag
 
 cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, int64_t pool, int device,
                             MemoryKind kind) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     if (gs_capturing(stream)) {
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
@@ -135,13 +139,14 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
         return error;
     if (*pointer != NULL) {
         gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        gs_remember_pool((uint64_t)*pointer, pool);
         MODEL(pool_memory(gs_stream_number(stream), (uint64_t)*pointer, bytes, 1));
     }
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     int device = gs_stream_device(stream);
     return gs_malloc_async(pointer, bytes, stream, gs_current_pool(device), device, GS_DEVICE);
 }
@@ -149,14 +154,15 @@ PUBLIC cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t st
 static void late_free(const void *pointer) { take_back(*(void *const *)pointer, GS_DEVICE, GS_MANAGED); }
 
 PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     MODEL(spent(SPENT_QUEUED));
     Block block;
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags != GS_IMPORTED) {
         if (gs_is_late())
             return gs_put_off(stream, late_free, &pointer, sizeof pointer);
-        MODEL(pool_memory(gs_stream_number(stream), block.start, block.bytes, 0));
+        if (block.flags != GS_FREED_IMPORT)
+            MODEL(pool_memory(gs_stream_number(stream), block.start, block.bytes, 0));
     }
     return take_back(pointer, GS_DEVICE, GS_MANAGED);
 }

@@ -1,20 +1,42 @@
 /* Memory pools: handles here, what they hold is reckoned by Python (programs/calls/pools.py). */
-#include "graphs.h"
+#include "pools.h"
 
-typedef struct {
-    int64_t number;
-    int device;
-    MemoryKind kind; /* GS_MANAGED for the host's pools and managed ones, too: their memory is everybody's */
-    uint32_t reuse[4]; /* by cudaMemPoolAttr, 1 to 3 */
-    char access[GS_MOST_DEVICES];
-} Pool;
-
+static Pool *pools; /* those that the program made */
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pool *default_pools[GS_MOST_DEVICES], *current_pools[GS_MOST_DEVICES];
 
-static Pool *new_pool(int64_t number, int device) {
+Pool *gs_new_pool(int64_t number, int device) {
     Pool *pool = calloc(1, sizeof *pool);
     if (pool != NULL)
         *pool = (Pool){.number = number, .device = device, .kind = GS_DEVICE, .reuse = {0, 1, 1, 1}};
+    return pool;
+}
+
+void gs_add_pool(Pool *pool) {
+    pthread_mutex_lock(&pools_lock);
+    pool->next = pools;
+    pools = pool;
+    pthread_mutex_unlock(&pools_lock);
+    gs_board.object(OBJECT_POOL, 1);
+}
+
+static void drop_pool(Pool *pool) {
+    pthread_mutex_lock(&pools_lock);
+    Pool **place = &pools;
+    while (*place != NULL && *place != pool)
+        place = &(*place)->next;
+    if (*place != NULL)
+        *place = pool->next;
+    pthread_mutex_unlock(&pools_lock);
+    gs_board.object(OBJECT_POOL, -1);
+}
+
+Pool *gs_pool_of(const Block *block) {
+    pthread_mutex_lock(&pools_lock);
+    Pool *pool = pools;
+    while (pool != NULL && 1 + pool->number != block->pool)
+        pool = pool->next;
+    pthread_mutex_unlock(&pools_lock);
     return pool;
 }
 
@@ -22,7 +44,7 @@ static Pool *default_pool(int device) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (default_pools[device] == NULL)
-        default_pools[device] = new_pool(device == 0 ? 0 : gs_board.create_pool(), device);
+        default_pools[device] = gs_new_pool(device == 0 ? 0 : gs_board.create_pool(), device);
     pthread_mutex_unlock(&lock);
     return default_pools[device];
 }
@@ -54,7 +76,7 @@ static Pool **shared_pool(enum cudaMemAllocationType type, int current) {
     int which = type == cudaMemAllocationTypeManaged ? MANAGED_POOL : HOST_POOL;
     pthread_mutex_lock(&lock);
     if (default_shared[which] == NULL) {
-        default_shared[which] = new_pool(gs_board.create_pool(), 0);
+        default_shared[which] = gs_new_pool(gs_board.create_pool(), 0);
         default_shared[which]->kind = GS_MANAGED;
     }
     pthread_mutex_unlock(&lock);
@@ -100,7 +122,7 @@ PUBLIC cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
 
 PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
-    CHECK(((Pool *)pool)->device == device, cudaErrorInvalidValue);
+    CHECK(((Pool *)pool)->device == device && !((Pool *)pool)->imported, cudaErrorInvalidValue);
     current_pools[device] = (Pool *)pool;
     return cudaSuccess;
 }
@@ -109,13 +131,18 @@ PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPo
     CHECK(pool != NULL && properties != NULL, cudaErrorInvalidValue);
     int device = properties->location.type == cudaMemLocationTypeDevice ? properties->location.id : 0;
     CHECK(gs_is_device(device), cudaErrorInvalidValue);
-    Pool *made = new_pool(gs_board.create_pool(), device);
+    int types = properties->handleTypes, is_everybodys = properties->allocType == cudaMemAllocationTypeManaged ||
+                                                         properties->location.type == cudaMemLocationTypeHost ||
+                                                         properties->location.type == cudaMemLocationTypeHostNuma;
+    CHECK(types == cudaMemHandleTypeNone || !is_everybodys, cudaErrorInvalidValue);
+    if (types & ~cudaMemHandleTypePosixFileDescriptor)
+        return gs_refused("cudaMemPoolCreate with such a handle to share", "only file descriptors are shared");
+    Pool *made = gs_new_pool(gs_board.create_pool(), device);
     CHECK(made != NULL, cudaErrorMemoryAllocation);
-    if (properties->allocType == cudaMemAllocationTypeManaged || properties->location.type == cudaMemLocationTypeHost ||
-        properties->location.type == cudaMemLocationTypeHostNuma)
-        made->kind = GS_MANAGED;
+    made->kind = is_everybodys ? GS_MANAGED : GS_DEVICE;
+    made->shareable = types != cudaMemHandleTypeNone;
+    gs_add_pool(made);
     *pool = (cudaMemPool_t)made;
-    gs_board.object(OBJECT_POOL, 1);
     return cudaSuccess;
 }
 
@@ -131,13 +158,14 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (current_pools[device] == (Pool *)pool)
         current_pools[device] = NULL;
     gs_board.destroy_pool(((Pool *)pool)->number);
-    gs_board.object(OBJECT_POOL, -1);
+    drop_pool((Pool *)pool);
+    gs_unshare_pool((Pool *)pool);
     free(pool);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    CHECK(pool != NULL, cudaErrorInvalidValue);
+    CHECK(pool != NULL && !((Pool *)pool)->imported, cudaErrorInvalidValue);
     return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number, ((Pool *)pool)->device,
                            ((Pool *)pool)->kind);
 }

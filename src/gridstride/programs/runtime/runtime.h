@@ -37,6 +37,7 @@ typedef struct {
     uint32_t grid[3], block[3], cluster[3];
     uint32_t cooperative;
     uint64_t shared;
+    int64_t partition; /* gs_partition */
     const void *parameters;
     int64_t bytes;
     uint64_t stream; /* gs_stream_number */
@@ -92,20 +93,27 @@ typedef struct {
     int (*attribute)(int64_t number, int64_t *value);
     int64_t (*registers)(int64_t kernel);
     int64_t (*active_blocks)(int64_t kernel, int64_t threads, int64_t dynamic_shared);
-    int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks);
+    int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks,
+                               int64_t partition);
+    int64_t (*partition)(const uint32_t *multiprocessors, int64_t count); /* a number of them, from 1 on */
     int (*limit)(int64_t which, int64_t set, uint64_t *value);
     void (*free_memory)(int64_t device, uint64_t *available, uint64_t *total);
     int (*peer_access)(int64_t device, int64_t peer, int64_t enabled);
     int64_t (*create_pool)(void);
     void (*destroy_pool)(int64_t pool);
     void (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's */
+    void (*imported)(int64_t pool, uint64_t address); /* the same of another process' pool: nothing to reckon with */
     void (*trim_pool)(int64_t pool, uint64_t keep);
     int (*pool_attribute)(int64_t pool, int64_t attribute, int64_t set, uint64_t *value); /* a cudaMemPoolAttr */
     void (*pool_access)(int64_t pool, int64_t device, int64_t enabled);
     int (*texture)(const Image *image, const Sampling *sampling, uint64_t *handle);
     int (*surface)(const Image *image, uint64_t *handle);
     int (*destroy_object)(uint64_t handle);
-    void (*finish)(void); /* when the program has ended by itself */
+    /* A call that returned an error at which the program has not looked, or only where it called: `kernel` is NULL but
+     * for a launch, `site` where the call returned to, `stack` addresses from there outwards. */
+    void (*failed)(const char *call, const char *kernel, const char *error, const char *words, const void *site,
+                   void *const *stack, int64_t frames, int64_t times);
+    int (*finish)(void); /* when the program has ended by itself: the exit status where its own is 0 */
     void (*settle)(void); /* before destructors run: no code is compiled in the background from then on */
     /* Before bytes move; `kind` is a cudaMemcpyKind but never the default, or COPY_TO_PEER. */
     int (*copy)(uint64_t bytes, int64_t kind, uint64_t stream, int64_t pageable, int64_t waits, uint64_t to,
@@ -151,7 +159,7 @@ enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH
        GRAPH_CONDITION };
 /* In the order of OBJECTS in objects.py. */
 enum { OBJECT_STREAM, OBJECT_EVENT, OBJECT_GRAPH, OBJECT_INSTANCE, OBJECT_TEXTURE, OBJECT_SURFACE, OBJECT_POOL,
-       OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM, OBJECT_SPARSE };
+       OBJECT_GREEN, OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM, OBJECT_SPARSE };
 
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
@@ -164,6 +172,11 @@ extern int gs_tells_calls; /* of the doors that runtime_functions.py writes */
 cudaError_t gs_error(cudaError_t error);
 /* The driver's functions leave it as it was. */
 void gs_keep_last_error(void);
+/* Under the sanitizer: what fails from now on in this thread is this call, of the program's. */
+void gs_begin_call(const char *name, const void *site, const void *kernel);
+cudaError_t gs_fail_call(cudaError_t error); /* the call was made to fail, before it did anything */
+void gs_launch_configured(const void *site); /* the same of <<<>>>, whose launch comes from a function of nvcc's */
+void gs_tell_failed(void); /* the board, at the program's end */
 void gs_restore_last_error(void);
 /* A kernel's fault, once it happened: every later call reports it. */
 cudaError_t gs_fault(void);
@@ -202,6 +215,10 @@ void gs_use_primary(int device);          /* makes a GPU's primary context the t
 int gs_is_alive(const Context *context);
 int gs_is_primary(const Context *context);
 int gs_context_device(const Context *context);
+Context *gs_owner(void); /* of what is made now: gs_context, of a green one (execution_contexts.c) the primary one */
+/* Which multiprocessors a stream's work has, as the board calls them: 0 for all. */
+int64_t gs_partition(cudaStream_t stream);
+extern _Thread_local int64_t gs_node_partition; /* while a graph's node is run, and from 1 on */
 extern volatile int gs_ended; /* one thread has called exit() */
 void gs_stop_others(void);    /* stays, on any other one */
 PUBLIC void gs_forked(void);  /* in the child */
@@ -222,6 +239,8 @@ void gs_hide_pages(uint64_t first, uint64_t length);
 void gs_stop_sharing(uint64_t start);   /* memory that is freed */
 void gs_refuse_to_open(uint64_t start); /* memory that is to be freed later */
 void gs_stop_sharing_event(cudaEvent_t event);
+int gs_close_import(void *pointer);       /* once of as often as it was opened; 0 where it is none */
+void gs_forget_import(uint64_t address);  /* whatever opened it; its block is forgotten by now */
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 typedef enum { GS_HOST, GS_DEVICE, GS_MANAGED, GS_PINNED, GS_REGISTERED } MemoryKind;
@@ -233,16 +252,23 @@ typedef struct {
     unsigned flags;
     int owner; /* the GPU that was current when it was allocated */
     const Context *context; /* and the context */
+    int64_t pool; /* of what a memory pool gave its number, counted from 1; else 0 */
 } Block;
 
 enum {
     GS_OF_A_GRAPH = 1u << 31, /* a flag of memory that an allocation node has promised */
     GS_IMPORTED = 1u << 30,   /* and of another process' memory */
+    GS_FREED_IMPORT = 1u << 29, /* the same from a pool, or external: cudaFree gives it back */
 };
+static inline int gs_is_import(const Block *block) {
+    return block->flags == GS_IMPORTED || block->flags == GS_FREED_IMPORT;
+}
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
+void gs_remember_pool(uint64_t start, int64_t pool); /* that it came from there */
 void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */
+void gs_forget_advice(uint64_t start, uint64_t bytes); /* of managed memory that is given back */
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
@@ -292,6 +318,7 @@ void gs_allow_any_cluster(Kernel *kernel, int allowed);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
+cudaError_t gs_no_stream(cudaStream_t stream); /* the error that one gives which is none */
 int gs_is_default(cudaStream_t stream);
 int gs_stream_device(cudaStream_t stream); /* of a default stream the current one */
 /* A stream's address; of GPU d 2d + 1 is the legacy default stream, 2d + 2 the thread's own. */

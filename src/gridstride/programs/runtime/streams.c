@@ -12,7 +12,13 @@ static double now_ms(void) {
 }
 
 int gs_is_stream(cudaStream_t stream) {
-    return gs_is_default(stream) || (stream->state == ALIVE && gs_is_alive(stream->context));
+    return gs_is_default(stream) ||
+           (stream->state == ALIVE && gs_is_alive(stream->context) && gs_is_alive(stream->green));
+}
+
+cudaError_t gs_no_stream(cudaStream_t stream) {
+    int is_detached = !gs_is_default(stream) && stream->state == ALIVE && !gs_is_alive(stream->green);
+    return is_detached ? cudaErrorStreamDetached : cudaErrorInvalidResourceHandle;
 }
 
 int gs_stream_device(cudaStream_t stream) { return gs_is_default(stream) ? gs_current() : stream->device; }
@@ -29,18 +35,32 @@ int gs_is_default(cudaStream_t stream) {
 
 int gs_is_event(cudaEvent_t event) { return event != NULL && event->state == ALIVE && gs_is_alive(event->context); }
 
+static cudaStream_t streams;
+cudaStream_t gs_streams(void) { return __atomic_load_n(&streams, __ATOMIC_ACQUIRE); }
+
+cudaError_t gs_new_stream(cudaStream_t *stream, unsigned flags, int priority, const Context *owner,
+                          const Context *green) {
+    static unsigned long long last = 16;
+    int device = gs_context_device(owner);
+    cudaStream_t made = malloc(sizeof *made);
+    CHECK(made != NULL, cudaErrorMemoryAllocation);
+    priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+    *made = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = device, .context = owner, .green = green,
+                                 .priority = priority, .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+    made->next = gs_streams();
+    while (!__atomic_compare_exchange_n(&streams, &made->next, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    gs_board.object(OBJECT_STREAM, 1);
+    MODEL(add_stream(gs_stream_number(made), flags, priority, device));
+    *stream = made;
+    return cudaSuccess;
+}
+
 PUBLIC cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     ENTER();
-    static unsigned long long last = 16;
     CHECK(stream != NULL && flags <= cudaStreamNonBlocking, cudaErrorInvalidValue);
-    *stream = malloc(sizeof **stream);
-    priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-    **stream = (struct CUstream_st){.state = ALIVE, .flags = flags, .device = gs_current(),
-                                    .context = gs_context, .priority = priority,
-                                    .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
-    gs_board.object(OBJECT_STREAM, 1);
-    MODEL(add_stream(gs_stream_number(*stream), flags, priority, gs_current()));
-    return cudaSuccess;
+    const Context *owner = gs_owner();
+    return gs_error(gs_new_stream(stream, flags, priority, owner, owner == gs_context ? NULL : gs_context));
 }
 
 PUBLIC cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
@@ -51,7 +71,8 @@ PUBLIC cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flag
 
 PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     ENTER();
-    CHECK(!gs_is_default(stream) && gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(!gs_is_default(stream) && stream->state == ALIVE && gs_is_alive(stream->context),
+          cudaErrorInvalidResourceHandle);
     stream->state = GONE;
     gs_board.object(OBJECT_STREAM, -1);
     return cudaSuccess;
@@ -59,7 +80,7 @@ PUBLIC cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 static cudaError_t wait(cudaStream_t stream) {
     ENTER();
-    CHECK(gs_is_stream(stream), cudaErrorInvalidResourceHandle);
+    CHECK(gs_is_stream(stream), gs_no_stream(stream));
     return cudaSuccess;
 }
 
@@ -164,6 +185,11 @@ PUBLIC cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function
     return give_host_work((HostWork){.stream = stream, .function = function, .data = data});
 }
 
+PUBLIC cudaError_t cudaLaunchHostFunc_v2(cudaStream_t stream, cudaHostFn_t function, void *data, unsigned mode) {
+    CHECK(mode == cudaHostTaskBlocking || mode == cudaHostTaskSpinWait, cudaErrorInvalidValue);
+    return cudaLaunchHostFunc(stream, function, data);
+}
+
 PUBLIC cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     ENTER();
     if (least != NULL)
@@ -178,7 +204,7 @@ PUBLIC cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) 
     CHECK(event != NULL && flags <= 7, cudaErrorInvalidValue);
     CHECK(!(flags & cudaEventInterprocess) || flags & cudaEventDisableTiming, cudaErrorInvalidValue);
     *event = malloc(sizeof **event);
-    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current(), .context = gs_context};
+    **event = (struct CUevent_st){.state = ALIVE, .flags = flags, .device = gs_current(), .context = gs_owner()};
     gs_board.object(OBJECT_EVENT, 1);
     return cudaSuccess;
 }

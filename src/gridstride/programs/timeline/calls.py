@@ -125,24 +125,24 @@ class TimelineCalls:
         numbers = np.where(is_address, 0, words).tobytes() + packed[8 * len(words) :]
         key = (kernel.module.text_digest, kernel.name, shape, numbers)  # each GPU has a module of its own
         addresses = words[is_address].tolist()
-        known = self._works.get(key)
-        if known is None:
-            known = self._count(kernel, shape, packed, addresses, elsewhere)
-            if all(part.argument is not None for part in known.parts):
+        counted = self._works.get(key)
+        if counted is None:
+            counted = self._count(kernel, shape, packed, addresses, elsewhere)
+            if all(part.argument is not None for part in counted.parts):
                 if len(self._works) >= _KEPT:
                     self._works.clear()
-                self._works[key] = known
+                self._works[key] = counted
             self._counted += 1
         else:
             kernel.launch(shape, packed)
             self._reused += 1
-        crossing = known.crossing(addresses, device, elsewhere)
+        crossing = counted.crossing(addresses, device, elsewhere)
         if self.pictures is not None:
-            self.pictures.took(kernel, shape, known.work.us)
+            self.pictures.took(kernel, shape, counted.work.us)
         with self._lock:
-            self.timeline.launch(kernel.title, known.work, stream, device=device, touches=known.touches(addresses),
+            self.timeline.launch(kernel.title, counted.work, stream, device=device, touches=counted.touches(addresses),
                                  crossing=crossing)  # fmt: skip
-        return known.counts, crossing
+        return counted.counts, crossing
 
     def _count(
         self, kernel: VirtualKernel, shape: Shape, packed: bytes, addresses: Sequence[int], elsewhere: Elsewhere
@@ -273,4 +273,4 @@ def _beyond_doubt(span: SectorSpan) -> tuple[int, int]:
     one, a byte is touched, and which is not known. Empty where all is one such sector.
     """
     first = span.cut if span.first <= span.cut else span.first + SECTOR - 1
-    return first, max((span.behind - 1) // SECTOR * SECTOR, first if first == span.cut else 0) + 1
+    return first, max((span.end - 1) // SECTOR * SECTOR, first if first == span.cut else 0) + 1

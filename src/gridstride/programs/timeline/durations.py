@@ -12,6 +12,7 @@ from gridstride.virtual.observe.run import ObservedRun
 _OF_THE_CHIP = ("DRAM", "L2", "atomics")
 """Parts of a prediction that all multiprocessors share; the others are each one's own."""
 _NO_PART = ("latency", "launch")
+_OF_MULTIPROCESSORS = ("blocks", "multiprocessors")
 _MEMORY = {"DRAM": 1.0}
 
 
@@ -31,11 +32,20 @@ def kernel_work(run: ObservedRun, chip: Chip) -> Work:
         return parent
     fitted = sum(child.us * max(child.demand.values()) for child in children)
     longest = max(child.us for child in children)
-    return Work(parent.us + max(fitted, longest), dict.fromkeys(parent.demand, 1.0))
+    part = _share(run, chip)
+    own = {name: part if name in _OF_MULTIPROCESSORS else 1.0 for name in parent.demand}
+    return Work(parent.us + max(fitted, longest), own)
+
+
+def _share(run: ObservedRun, chip: Chip) -> float:
+    """Of the chip's multiprocessors, those that the launch may run on."""
+    some = run.model.multiprocessors
+    return 1.0 if some is None else len(some) / chip.properties.multiprocessors
 
 
 def _grid(run: ObservedRun, chip: Chip) -> Work:
-    predicted, p = run.predicted, chip.properties
+    predicted, some = run.predicted, run.model.multiprocessors
+    p = chip.part(some).properties
     blocks = run.grid[0] * run.grid[1] * run.grid[2]
     resident = max(1, chip.resident_blocks(run.block[0] * run.block[1] * run.block[2], run.shared,
                                            run.occupancy.registers))  # fmt: skip
@@ -46,7 +56,12 @@ def _grid(run: ObservedRun, chip: Chip) -> Work:
         "multiprocessors": own * min(1.0, blocks / p.multiprocessors),
         **{name: busy.get(name, 0.0) for name in _OF_THE_CHIP},
     }
-    return Work(predicted.ms * 1e3, {name: min(1.0, share) for name, share in demand.items()})
+    demand = {name: min(1.0, share) for name, share in demand.items()}
+    if some is not None:  # they are a resource of their own, and their share of the chip's
+        own_part = {f"{name} of {some}": demand[name] for name in _OF_MULTIPROCESSORS}
+        demand = {name: share * (_share(run, chip) if name in _OF_MULTIPROCESSORS else 1.0)
+                  for name, share in demand.items()} | own_part  # fmt: skip
+    return Work(predicted.ms * 1e3, demand)
 
 
 def over_links(work: Work, crossing: Mapping[tuple[int, int], int], device: int, chip: Chip) -> Work:
@@ -62,7 +77,7 @@ def over_links(work: Work, crossing: Mapping[tuple[int, int], int], device: int,
         us = max(us, max(into, out) / (rate * 1e3) if into or out else 0.0)
     if us <= work.us:
         return work
-    demand = {name: share if name == "blocks" else share * work.us / us for name, share in work.demand.items()}
+    demand = {name: share if name.startswith("blocks") else share * work.us / us for name, share in work.demand.items()}
     return Work(us, demand)
 
 

@@ -157,15 +157,15 @@ class Timeline:
         """
         self._call("call_us")
         is_default = not self._graphs and any(self._stream(stream) is legacy_stream for legacy_stream in self._legacy)
-        both = (self._legacy[origin], self._legacy[to]) if is_default else ()
-        before = [operation for legacy in both for operation in self._before(legacy)]
+        legacy_streams = (self._legacy[origin], self._legacy[to]) if is_default else ()
+        earlier = [operation for legacy in legacy_streams for operation in self._before(legacy)]
         over_nvlink = direct and self.times["nvlinks"] > 0
         out, into = ("nvlink out", "nvlink in") if over_nvlink else (Engine.TO_HOST, Engine.TO_DEVICE)
         task = _Task("copy to peer", f"GPU {to}" + ("" if direct else " through the host"), Engine.TO_PEER,
                      us=peer_us(nbytes, self.chip, direct=direct), nbytes=nbytes, touches=touches,
                      ways=(Way(origin, out), Way(to, into)), crossing={(origin, to): nbytes})  # fmt: skip
-        copy = self._give(task, stream, origin, also=before)
-        for legacy in both:
+        copy = self._give(task, stream, origin, also=earlier)
+        for legacy in legacy_streams:
             legacy.last = [copy]
 
     def fill(self, nbytes: int, stream: int, *, device: int = 0, touches: Sequence[Touch] = ()) -> None:
@@ -233,9 +233,9 @@ class Timeline:
             task.us, task.nbytes, task.demand, queue.priority, graph.launch if graph else 0, where, ways,
             task.crossing, touches=task.touches,
         )  # fmt: skip
-        before = [*(graph.now if graph else self._before(queue)), *also]
-        self.order.add(operation, before)
-        self.schedule.add(operation, before)
+        earlier = [*(graph.now if graph else self._before(queue)), *also]
+        self.order.add(operation, earlier)
+        self.schedule.add(operation, earlier)
         if graph:
             graph.now = graph.ends[graph.node] = [operation]
         else:
@@ -332,11 +332,11 @@ class Timeline:
 
     def elapsed_ms(self, start: int, end: int) -> float | None:
         """Between two recorded events; None where one of them has not happened yet."""
-        both = [self._events[start], self._events[end]]
+        events = [self._events[start], self._events[end]]
         self.schedule.place(until_us=self.now_us)
-        if any(event.end_us > self.now_us for event in both):
+        if any(event.end_us > self.now_us for event in events):
             return None
-        began, end_us = (event.end_us for event in both)
+        began, end_us = (event.end_us for event in events)
         self.timed.append((began, end_us))
         return (end_us - began) / 1e3
 

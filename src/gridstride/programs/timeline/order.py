@@ -34,21 +34,21 @@ class Order:
         self.count = 0
         self.pairs: list[tuple[Operation, Operation, int]] = []
         """The first pairs, with the number of bytes that both touch."""
-        self._given: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
         self._host: dict[int, int] = {}
         self._open: list[Operation] = []
 
-    def add(self, operation: Operation, before: Iterable[Operation]) -> None:
+    def add(self, operation: Operation, predecessors: Iterable[Operation]) -> None:
         """One operation more, behind those before it and all that the host has waited for."""
-        after = dict(self._host)
-        for earlier in before:
-            _join(after, earlier)
-        self._given[operation.stream] = after[operation.stream] = self._given.get(operation.stream, 0) + 1
-        operation.after = after
+        reached = dict(self._host)
+        for earlier in predecessors:
+            _join(reached, earlier)
+        self._numbers[operation.stream] = reached[operation.stream] = self._numbers.get(operation.stream, 0) + 1
+        operation.after = reached
         if not operation.touches:
             return
         for other in self._open:
-            if not _knows(after, other) and other.stream != operation.stream:
+            if not _knows(reached, other) and other.stream != operation.stream:
                 self._compare(other, operation)
         self._open = [*self._open[-_OPEN + 1 :], operation]
 
@@ -64,24 +64,24 @@ class Order:
             if any(touch.start < end and start < touch.end for touch in item.touches):
                 item.touches = [touch for touch in item.touches if touch.start >= end or start >= touch.end]
 
-    def _compare(self, one: Operation, other: Operation) -> None:
-        for a, b in _both(one.touches, other.touches):
+    def _compare(self, first: Operation, second: Operation) -> None:
+        for a, b in _touch_pairs(first.touches, second.touches):
             start, end = max(a.start, b.start), min(a.end, b.end)
             if start < end and (a.writes or b.writes):
                 self.count += 1
                 if len(self.pairs) < _KEPT:
-                    self.pairs.append((one, other, end - start))
+                    self.pairs.append((first, second, end - start))
                 return
 
 
-def _both(ones: Sequence[Touch], others: Sequence[Touch]) -> Iterable[tuple[Touch, Touch]]:
-    return ((one, other) for one in ones for other in others)
+def _touch_pairs(firsts: Sequence[Touch], seconds: Sequence[Touch]) -> Iterable[tuple[Touch, Touch]]:
+    return ((first, second) for first in firsts for second in seconds)
 
 
-def _join(after: dict[int, int], operation: Operation) -> None:
+def _join(reached: dict[int, int], operation: Operation) -> None:
     for stream, number in operation.after.items():
-        after[stream] = max(after.get(stream, 0), number)
+        reached[stream] = max(reached.get(stream, 0), number)
 
 
-def _knows(after: dict[int, int], operation: Operation) -> bool:
-    return after.get(operation.stream, 0) >= operation.after[operation.stream]
+def _knows(reached: dict[int, int], operation: Operation) -> bool:
+    return reached.get(operation.stream, 0) >= operation.after[operation.stream]

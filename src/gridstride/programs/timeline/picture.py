@@ -92,8 +92,8 @@ class _Scale:
         columns = [" "] * self._width
         for operation in operations:
             first = min(self._width - 1, int((operation["start_us"] - self._start) / self._per_column))
-            behind = max(first + 1, min(self._width, round((operation["end_us"] - self._start) / self._per_column)))
-            columns[first:behind] = [marks.get(operation["kind"], _BUSY)] * (behind - first)
+            end = max(first + 1, min(self._width, round((operation["end_us"] - self._start) / self._per_column)))
+            columns[first:end] = [marks.get(operation["kind"], _BUSY)] * (end - first)
         return f"|{''.join(columns)}|"
 
 
@@ -106,10 +106,12 @@ def _sentences(summary: Mapping[str, Any], start: float) -> list[str]:
         f"none for {_us(summary['idle_us'])} us ({percent(summary['idle_us'] / length)})"
     ]
     for gap in summary["bubbles"][:_SHOWN_BUBBLES]:
-        before = max((o for o in summary["operations"] if o["end_us"] <= gap["start_us"] + 1e-3),
+        last_operation = max((o for o in summary["operations"] if o["end_us"] <= gap["start_us"] + 1e-3),
                      key=lambda o: float(o["end_us"]), default=None)  # fmt: skip
-        after = next((o for o in summary["operations"] if o["start_us"] >= gap["end_us"] - 1e-3), None)
-        between = f", from {_named(before)} to {_named(after)}" if before and after else ""
+        next_operation = next((o for o in summary["operations"] if o["start_us"] >= gap["end_us"] - 1e-3), None)
+        between = (
+            f", from {_named(last_operation)} to {_named(next_operation)}" if last_operation and next_operation else ""
+        )
         sentences.append(
             f"bubble: {_us(gap['end_us'] - gap['start_us'])} us from {_us(gap['start_us'] - start)} us on{between}; "
             "the host had not given the device the next work yet"
@@ -120,10 +122,10 @@ def _sentences(summary: Mapping[str, Any], start: float) -> list[str]:
     )
     sentences.append("its other time is in calls (cudaMalloc, copies, launches); its own computing counts as nothing")
     for pair in summary["pairs"]:
-        one, other = (
+        first, second = (
             f"{_named(operation)} in stream {operation['stream']}" for operation in (pair["first"], pair["second"])
         )
-        sentences.append(f"nothing orders {one} and {other}: both touch the same {pair['bytes']:,} bytes")
+        sentences.append(f"nothing orders {first} and {second}: both touch the same {pair['bytes']:,} bytes")
     counted, reused = summary["launches_counted"], summary["launches_reused"]
     if counted:
         more = f"; {reused} launches like one of these took its time" if reused else ""

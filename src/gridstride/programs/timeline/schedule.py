@@ -88,9 +88,9 @@ class Schedule:
         self._latest_us: dict[int, float] = {}  # when the last kernel of each GPU's began
         self._free_us: dict[Way, float] = {}
 
-    def add(self, operation: Operation, after: Iterable[Operation]) -> None:
+    def add(self, operation: Operation, predecessors: Iterable[Operation]) -> None:
         """One operation more, which begins when those before it have ended."""
-        for earlier in after:
+        for earlier in predecessors:
             if earlier.start_us == inf:
                 earlier.followers.append(operation)
                 operation.awaited += 1
@@ -113,7 +113,7 @@ class Schedule:
             if start > until_us:
                 return
             self._ready.remove(operation)
-            self._place(operation, start)
+            self._begin(operation, start)
 
     def _start(self, operation: Operation) -> float:
         """When it could begin, if nothing else was placed before it."""
@@ -128,13 +128,13 @@ class Schedule:
         return next(time for time in sorted(times) if self._fits(operation, time))
 
     def _fits(self, operation: Operation, time: float) -> bool:
-        there = [operation.demand for operation in self._running.get(operation.device, ()) if operation.end_us > time]
-        return not there or all(
-            share + sum(demand.get(name, 0.0) for demand in there) <= _FULL
+        demands = [operation.demand for operation in self._running.get(operation.device, ()) if operation.end_us > time]
+        return not demands or all(
+            share + sum(demand.get(name, 0.0) for demand in demands) <= _FULL
             for name, share in operation.demand.items()
         )  # fmt: skip
 
-    def _place(self, operation: Operation, start: float) -> None:
+    def _begin(self, operation: Operation, start: float) -> None:
         operation.start_us = start
         self.placed.append(operation)
         if operation.engine is Engine.COMPUTE:

@@ -89,7 +89,7 @@ def overlap(engines: Sequence[Sequence[Span]]) -> float:
 def bubbles(operations: Sequence[Operation]) -> list[Span]:
     """The stretches between the first operation and the last in which nothing runs, the longest first."""
     spans = union((operation.start_us, operation.end_us) for operation in operations)
-    gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
+    gaps = [(previous[1], following[0]) for previous, following in pairwise(spans)]
     return sorted(gaps, key=lambda gap: gap[0] - gap[1])
 
 

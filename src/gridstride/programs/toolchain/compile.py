@@ -20,6 +20,7 @@ from gridstride.programs.sources import CUDA_SUFFIXES, Options
 from gridstride.programs.toolchain.libraries import Library, lacking
 from gridstride.programs.toolchain.nvcc import CompilationPlan, Execute, Step, carry_out, module_name, planned
 from gridstride.programs.toolchain.old_headers import asks_for_old, old_headers
+from gridstride.programs.toolchain.openmp import openmp
 from gridstride.programs.toolchain.precompiled import PrecompiledHeaders
 from gridstride.programs.toolchain.runtime_functions import untold
 from gridstride.programs.toolchain.texture_references import rewrite
@@ -42,11 +43,13 @@ _MAY_LACK_HEADERS = re.compile(
     r"no template named|not a template|not a type|has not been declared|must be included|#include"
 )
 """What compilers say where such a header is missing: then all of them are read. So no program is refused for it."""
-_OLD_WORDS = {
+OLD_WORDS = {
     True: ("-Wno-deprecated-declarations", "-Xcompiler", "-Wno-reserved-user-defined-literal"),
     False: ("-Wno-deprecated-declarations", "-Wno-reserved-user-defined-literal"),
 }
-"""For .cu files and for others, of CUDA 11: C++ of then had no suffixes behind strings, and no space before a macro."""
+"""For .cu files (True) and others, of CUDA 11: C++ of then had no suffixes behind strings, no space before a macro."""
+LINES = ("-gline-tables-only", "-gdwarf-4")
+"""Host code says of which line it is (`failed_calls.host_lines`), and no more."""
 _AT_A_TIME = 2
 _NO_MORE: Mapping[str, str] = {}
 
@@ -92,9 +95,9 @@ def _object(
     cache = shared("objects")
     # The words may be relative to where we are: another folder's prog.cu is another file.
     stem = sha256("\0".join([tools.identity, os.getcwd(), *command]).encode(errors="surrogateescape")).hexdigest()
-    known = _known(cache, stem)
-    if known is not None:
-        return known
+    cached = _cached_object(cache, stem)
+    if cached is not None:
+        return cached
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target, depfile = Path(folder, "object.o"), Path(folder, "object.d")
@@ -120,7 +123,7 @@ def _host_only(
     file: Path, command: Sequence[str], target: Path, depfile: Path, how: Compiling, _: str
 ) -> str:  # fmt: skip
     done = how.execute([*command, "-MD", "-MF", str(depfile), "-o", str(target)], target.parent, {})
-    return _said(file, target, *done)
+    return _checked_message(file, target, *done)
 
 
 def _device_and_host(
@@ -135,20 +138,20 @@ def _device_and_host(
     status, listed = how.execute(words, folder, {})
     plan = planned(listed, module_name(file, _read(file)))
     if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
-        return _said(file, target, status, listed)
+        return _checked_message(file, target, status, listed)
     preprocessing = plan.preprocessing
     status, message = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
     if status:
-        return _said(file, target, status, message)
+        return _checked_message(file, target, status, message)
     if old:
         for text in plan.preprocessed:
             rewrite(text)
     key = f"{stem} text {_text_digest(plan, folder)}"
-    if (known := cache.get(key)) is not None:
-        target.write_bytes(known)
+    if (cached := cache.get(key)) is not None:
+        target.write_bytes(cached)
         return message
     status, more = _compiled(plan, str(file), how, folder)
-    message = _said(file, target, status, message + more)
+    message = _checked_message(file, target, status, message + more)
     cache.put(key, target.read_bytes())
     return message
 
@@ -199,7 +202,7 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def _said(file: Path, target: Path, status: int, message: str) -> str:
+def _checked_message(file: Path, target: Path, status: int, message: str) -> str:
     """What the compilers say of a file that they compile; BuildFailed where they do not, or not what was meant."""
     if status or not target.is_file() or _SEPARATE_COPY in message:
         raise BuildFailed(f"{file} does not compile{hint(message)}", message)
@@ -221,9 +224,9 @@ def _library_object(
     parts = [tools.identity, *command, source.read_text(), *headers]
     key = f"library {sha256(chr(0).join(parts).encode()).hexdigest()}"
     cache = shared("objects")
-    known = cache.get(key)
-    if known is not None:
-        return known
+    cached = cache.get(key)
+    if cached is not None:
+        return cached
     progress(f"compiling {source.parent.name}/{source.name} of GridStride's own libraries, once")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, "object.o")
@@ -248,7 +251,7 @@ def execute(command: Sequence[str], _: Path | None = None, more: Mapping[str, st
     return done.returncode, done.stdout + done.stderr
 
 
-def _known(cache: DiskCache, stem: str) -> bytes | None:
+def _cached_object(cache: DiskCache, stem: str) -> bytes | None:
     reads = cache.get(f"{stem} reads")
     digest = _digest(json.loads(reads)) if reads is not None else None
     return cache.get(f"{stem} {digest}") if digest is not None else None
@@ -268,26 +271,29 @@ def compile_command(tools: Toolchain, file: Path, options: Options, arch: str) -
     """The words of one compilation, without where the object goes."""
     old = (str(old_headers(tools)),) if options.cuda11 else ()
     include = [word for folder in (*old, *options.include, str(LIBRARY_HEADERS)) for word in ("-I", folder)]
-    include += [*_OLD_WORDS[file.suffix in CUDA_SUFFIXES]] if old else []
+    include += [*OLD_WORDS[file.suffix in CUDA_SUFFIXES]] if old else []
     define = [f"-D{definition}" for definition in options.define]
     std = [f"-std={options.std}"] if options.std else []
+    library = openmp() if options.openmp else None
+    parallel = library.compiled if library is not None else ()
     if file.suffix not in CUDA_SUFFIXES:
         std = [] if file.suffix == ".c" and (options.std or "").startswith("c++") else std
         language = ["-x", "c", "-Wno-implicit-function-declaration"] if file.suffix == ".c" else []
         cuda = [f"-I{tools.cuda / 'include'}", f"-I{tools.cuda / 'include' / 'cccl'}"]
-        return [str(tools.host_compiler), "-O2", "-fPIC", *include, *cuda, *define, *std, *language, "-c", str(file)]
-    code = arch.replace("sm_", "compute_")
+        words = [*include, *cuda, *define, *std, *language, "-c", str(file)]
+        return [str(tools.host_compiler), "-O2", "-fPIC", *LINES, *parallel, *words]
+    code, host = arch.replace("sm_", "compute_"), ",".join(("-fPIC", *LINES, *parallel))
     return [
         str(tools.nvcc), "-ccbin", str(tools.host_compiler), "-allow-unsupported-compiler", "-no-compress",
-        "-gencode", f"arch={code},code={code}", "-lineinfo", "-O2", "-Xcompiler", "-fPIC", "-cudart", "none",
-        *include, *define, *std, *options.flags, *(["-rdc=true"] if options.relocatable else []), "-c", str(file),
+        "-gencode", f"arch={code},code={code}", "-lineinfo", "-O2", "-Xcompiler", host, "-cudart", "none", *include,
+        *define, *std, *options.flags, *(["-rdc=true"] if options.relocatable else []), "-c", str(file),
     ]  # fmt: skip
 
 
 def dependencies(text: str) -> list[Path]:
     """The files of a rule as make reads it: "object.o: a.cu b.h \\"."""
-    _, _, rest = text.replace("\\\n", " ").partition(": ")
-    first = rest.split("\n", 1)[0]
+    _, _, prerequisites = text.replace("\\\n", " ").partition(": ")
+    first = prerequisites.split("\n", 1)[0]
     return [Path(path.replace("\\ ", " ")) for path in re.findall(r"(?:\\ |\S)+", first)]
 
 

@@ -28,7 +28,7 @@ def device_code(
     progress(f"compiling {file}")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, f"code.{form}")
-        status, message = _made([*words, f"-{form}", "-o", str(target)], file, target.parent, old=options.cuda11)
+        status, message = _run_nvcc([*words, f"-{form}", "-o", str(target)], file, target.parent, old=options.cuda11)
         if status or not target.is_file():
             raise BuildFailed(f"{file} does not compile{hint(message)}", message)
         if message:
@@ -36,7 +36,7 @@ def device_code(
         return target.read_bytes()
 
 
-def _made(command: Sequence[str], file: Path, folder: Path, *, old: bool) -> tuple[int, str]:
+def _run_nvcc(command: Sequence[str], file: Path, folder: Path, *, old: bool) -> tuple[int, str]:
     """By nvcc, or in its steps where references of CUDA 11 are rewritten between them: exit status and messages."""
     if not old:
         return execute(command)
@@ -49,6 +49,6 @@ def _made(command: Sequence[str], file: Path, folder: Path, *, old: bool) -> tup
         return status, message
     for text in plan.preprocessed:
         rewrite(text)
-    rest = [number for number in range(len(plan.steps)) if number not in plan.preprocessing]
-    status, more = carry_out(plan, rest, execute, folder)
+    later_steps = [number for number in range(len(plan.steps)) if number not in plan.preprocessing]
+    status, more = carry_out(plan, later_steps, execute, folder)
     return status, message + more

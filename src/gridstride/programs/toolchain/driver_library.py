@@ -92,25 +92,25 @@ def results(header: str) -> dict[str, int]:
 
 def generated_driver(table: Mapping[str, Mapping[str, str]], header: str) -> str:
     """C of all functions that are not written in a file, of the entry points' names and of the results' names."""
-    known = symbols(header)
-    versioned = [f"#undef {name}" for name, (symbol, _) in known.items() if symbol != name]
-    lines = [_HEAD, *versioned, *_functions(table, known)]
+    symbol_table = symbols(header)
+    versioned = [f"#undef {name}" for name, (symbol, _) in symbol_table.items() if symbol != name]
+    lines = [_HEAD, *versioned, *_functions(table, symbol_table)]
     lines += [f'OLDER({older}, "{_OLDER}")' for older in older_symbols(header)[1]]
     lines.append("const char *const gs_entry_points[][3] = {")
-    lines += [f'    {{"{name}", "{symbol}", "{ending}"}},' for name, (symbol, ending) in sorted(known.items())]
+    lines += [f'    {{"{name}", "{symbol}", "{ending}"}},' for name, (symbol, ending) in sorted(symbol_table.items())]
     lines += ["    {0}", "};", "const char *gs_result_name(int result) {", "    switch (result) {"]
     lines += [f'    case {number}: return "{name}";' for name, number in results(header).items()]
     lines += ["    default: return NULL;", "    }", "}"]
     return "\n".join(lines) + "\n"
 
 
-def _functions(table: Mapping[str, Mapping[str, str]], known: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+def _functions(table: Mapping[str, Mapping[str, str]], symbol_table: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     def symbol(name: str) -> str:
-        return known.get(name, (name, ""))[0]
+        return symbol_table.get(name, (name, ""))[0]
 
     for section, enter in (("same", "ENTER_DRIVER"), ("same_without_context", "ENTER_INITIALISED")):
-        for name, other in table[section].items():
-            yield f"SAME({name}, {symbol(name)}, {other}, {enter})"
+        for name, target in table[section].items():
+            yield f"SAME({name}, {symbol(name)}, {target}, {enter})"
     for name in table["no_effect"]:
         yield f"NO_EFFECT({name}, {symbol(name)})"
     for name, reason in table["refused"].items():
@@ -161,18 +161,20 @@ def driver_twins(table: Mapping[str, Mapping[str, str]], header: str) -> dict[st
 
 def older_symbols(header: str) -> tuple[dict[str, str], list[str]]:
     """Symbols of older releases: those with today's parameters and what they lead to, and those with others."""
-    today, known = public(header), symbols(header)
-    known_names = {name for symbol, ending in known.values() for name in (symbol, symbol + ending)} | set(WRITTEN_OLDER)
-    same, other = {}, []
+    today, symbol_table = public(header), symbols(header)
+    known_names = {name for symbol, ending in symbol_table.values() for name in (symbol, symbol + ending)} | set(
+        WRITTEN_OLDER
+    )
+    same, different = {}, []
     for older, parameters in _DECLARED.findall(_parts(header)[1]):
         name = _VERSION.sub("", older)
         if older in known_names:
             continue
         if name in today and _types(parameters) == _types(today[name]):
-            same[older] = known[name][0]
+            same[older] = symbol_table[name][0]
         else:
-            other.append(older)
-    return same, other
+            different.append(older)
+    return same, different
 
 
 def _types(parameters: str) -> list[str]:

@@ -15,6 +15,7 @@ from gridstride.programs.program_errors import BuildFailed
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.libraries import OWN, lacking
 from gridstride.programs.toolchain.nvcc import Execute
+from gridstride.programs.toolchain.openmp import link_words
 from gridstride.programs.toolchain.wheels import Toolchain, environment, host_flags, zig_cache
 
 _UNDEFINED = re.compile(r"undefined symbol: (.+)")
@@ -28,7 +29,7 @@ _MAIN = b"\0main\0"
 _AS_EXECUTABLE = ("-Wl,-Bsymbolic",)
 """What a program defines itself it uses itself, whatever libraries have by that name: a variable called cuInit, say."""
 _SHOWN = 8
-_PROVIDED = {
+PROVIDED = {
     *("cudart", "cudart_static", "cudadevrt", "cuda", "nvrtc", "nvJitLink"),
     *("m", "pthread", "dl", "rt", "gomp", "omp", "stdc++"),
 }
@@ -53,7 +54,7 @@ def link(
     run: Execute,
 ) -> bytes:  # fmt: skip
     """The program; BuildFailed."""
-    named = [name for name in options.libraries if name not in _PROVIDED | {library.name for library in OWN}]
+    named = [name for name in options.libraries if name not in PROVIDED | {library.name for library in OWN}]
     for name in named:
         if (reason := _REFUSED.get(name)) is not None:
             raise BuildFailed(f"-l{name} cannot be linked: {reason}", "")
@@ -62,14 +63,14 @@ def link(
             [
                 tools.identity.encode(),
                 *(sha256(object_).digest() for object_ in (*objects, runtime)),
-                *map(str.encode, named),
+                *map(str.encode, (*named, *link_words(objects))),
             ]
         )
     ).hexdigest()
     cache = shared("programs")
-    known = cache.get(key)
-    if known is not None:
-        return known
+    cached = cache.get(key)
+    if cached is not None:
+        return cached
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         program = _link(tools, Path(folder), objects, named, runtime, run)
     cache.put(key, program)
@@ -115,12 +116,12 @@ def _link(
     target = folder / "program.so"
     command = [
         str(tools.zig), "c++", *host_flags(), "-O2", "-shared", "-fPIC", "-Wl,-z,defs", *_AS_EXECUTABLE, *names,
-        str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), "-lm", "-lpthread", "-ldl",
-        "-o", str(target),
+        str(stubs), f"-L{folder}", "-lcudart", *(f"-l{name}" for name in libraries), *link_words(objects),
+        "-lm", "-lpthread", "-ldl", "-o", str(target),
     ]  # fmt: skip
     status, message = run(command, folder, {})
     if status or not target.is_file():
-        raise _not_linked(message)
+        raise not_linked(message)
     program = target.read_bytes()
     if _MAIN not in program:
         raise BuildFailed("the program does not link: no file has a function main()", "")
@@ -139,7 +140,7 @@ def linked_binaries(objects: Sequence[bytes]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _not_linked(message: str) -> BuildFailed:
+def not_linked(message: str) -> BuildFailed:
     """In words of ours where they say it all, else with the linker's."""
     if _DUPLICATE_MAIN.search(message):
         return BuildFailed(

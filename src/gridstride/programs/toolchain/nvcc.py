@@ -88,8 +88,8 @@ def carry_out(plan: CompilationPlan, numbers: Sequence[int], execute: Execute, f
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         running: dict[int, Future[tuple[int, str]]] = {}
         for number in numbers:
-            before = [running[earlier] for earlier in plan.steps[number].after if earlier in running]
-            running[number] = pool.submit(_take, plan, number, before, execute, folder)
+            predecessors = [running[earlier] for earlier in plan.steps[number].after if earlier in running]
+            running[number] = pool.submit(_take, plan, number, predecessors, execute, folder)
         messages = []
         for number in numbers:
             status, output = running[number].result()
@@ -100,9 +100,9 @@ def carry_out(plan: CompilationPlan, numbers: Sequence[int], execute: Execute, f
 
 
 def _take(
-    plan: CompilationPlan, number: int, before: Sequence[Future[tuple[int, str]]], execute: Execute, folder: Path
+    plan: CompilationPlan, number: int, predecessors: Sequence[Future[tuple[int, str]]], execute: Execute, folder: Path
 ) -> tuple[int, str]:
-    for earlier in before:
+    for earlier in predecessors:
         status, _ = earlier.result()
         if status:
             return status, ""
@@ -117,8 +117,10 @@ def _step(words: list[str], variables: Mapping[str, str], earlier: Sequence[Step
         words.remove("--gen_module_id_file")
     own = set(_outputs(words))
     read = " ".join(word for word in words[1:] if word not in own)
-    after = (number for number, step in enumerate(earlier) if any(output in read for output in _outputs(step.words)))
-    return Step(tuple(words), tuple(after))
+    predecessors = (
+        number for number, step in enumerate(earlier) if any(output in read for output in _outputs(step.words))
+    )
+    return Step(tuple(words), tuple(predecessors))
 
 
 def _outputs(words: Sequence[str]) -> Iterator[str]:

@@ -104,10 +104,10 @@ def old_headers(tools: Toolchain) -> Path:
 def driver_types(text: str) -> str:
     """The wheel's driver_types.h with the fields of old in `cudaDeviceProp`."""
     fields = "".join(f"    int {name};\n" for name in _FIELDS)
-    made, count = _STRUCT.subn(lambda found: f"{found[1]}{fields}{found[2]}", text, count=1)
+    rewritten, count = _STRUCT.subn(lambda match: f"{match[1]}{fields}{match[2]}", text, count=1)
     if not count:
         raise ProgramError("--cuda11: the installed driver_types.h has no cudaDeviceProp that could get fields of old")
-    return made
+    return rewritten
 
 
 def _filled(field: str) -> str:
@@ -119,7 +119,7 @@ def _filled(field: str) -> str:
 
 def asks_for_old(message: str) -> str | None:
     """Where compilers refuse what CUDA 11 had: one sentence that names the option."""
-    if (found := _REFUSED.search(message)) is None:
+    if (match := _REFUSED.search(message)) is None:
         return None
-    name = next(group for group in found.groups() if group)
+    name = next(group for group in match.groups() if group)
     return f"{_NAMED.get(name, f'{name} was')} dropped after CUDA 11, and --cuda11 brings such things back"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from gridstride.compiler.cache import write_whole
+from gridstride.compiler.cache import write_atomically
 from gridstride.programs.toolchain.nvcc import CompilationPlan, Execute, Step
 
 _MARKER = re.compile(rb'^# \d+ "([^"\n]*)"', re.M)
@@ -43,31 +43,31 @@ class PrecompiledHeaders:
         if end < _WORTH_IT:
             return plan
         with self._one_at_a_time:
-            kept = self._kept(header_words(last.words, host), text[:end], plan, execute, folder)
-        if kept is None:
+            precompiled = self._precompiled_header(header_words(last.words, host), text[:end], plan, execute, folder)
+        if precompiled is None:
             return plan
-        rest = Path(host).with_suffix(".rest.cpp")
-        rest.write_bytes(text[end:])
+        remainder = Path(host).with_suffix(".rest.cpp")
+        remainder.write_bytes(text[end:])
         index = last.words.index(host)
-        words = (*last.words[:index], "-include-pch", str(kept), str(rest), *last.words[index + 1 :])
+        words = (*last.words[:index], "-include-pch", str(precompiled), str(remainder), *last.words[index + 1 :])
         return CompilationPlan((*plan.steps[:-1], Step(words, last.after)), plan.environment)
 
-    def _kept(
+    def _precompiled_header(
         self, words: Sequence[str], text: bytes, plan: CompilationPlan, execute: Execute, folder: Path
     ) -> Path | None:
         key = sha256(b"\0".join([*map(os.fsencode, words), text])).hexdigest()[:32]
-        headers, kept = self.folder / f"{key}.hpp", self.folder / f"{key}.pch"
+        headers, precompiled = self.folder / f"{key}.hpp", self.folder / f"{key}.pch"
         try:
-            if not kept.is_file():
+            if not precompiled.is_file():
                 if not headers.is_file():
-                    write_whole(headers, text)  # which clang looks for again, as it was, when it goes on from them
+                    write_atomically(headers, text)  # which clang looks for again, as it was, when it goes on from them
                 target = folder / "headers.pch"
                 status, _ = execute([*words, str(headers), "-o", str(target)], folder, plan.environment)
                 # A beginning that clang does not take by itself is compiled with the rest: nothing is lost but time.
-                write_whole(kept, target.read_bytes() if not status and target.is_file() else b"")
+                write_atomically(precompiled, target.read_bytes() if not status and target.is_file() else b"")
                 self._remove_oldest()
-            os.utime(kept)
-            return kept if kept.stat().st_size else None
+            os.utime(precompiled)
+            return precompiled if precompiled.stat().st_size else None
         except OSError:  # no room, no right to write, a file in the folder's place, or another process has removed it
             return None
 
@@ -98,8 +98,8 @@ def end_of_headers(text: bytes, source: str) -> int:
 
 def header_words(words: Sequence[str], host: str) -> list[str]:
     """How a header is compiled for a file that is compiled so."""
-    left = [word for word in words if word not in (host, "-c")]
-    index = left.index("-o")
-    del left[index : index + 2]
-    language = left.index("-x") + 1
-    return [*left[:language], "c++-header", *left[language + 1 :]]
+    options = [word for word in words if word not in (host, "-c")]
+    index = options.index("-o")
+    del options[index : index + 2]
+    language = options.index("-x") + 1
+    return [*options[:language], "c++-header", *options[language + 1 :]]

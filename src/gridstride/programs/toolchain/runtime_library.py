@@ -49,9 +49,9 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
     texts = [tools.identity, *stubs.values(), *(path.read_text() for path in files)]
     key = f"libcudart {sha256(chr(0).join(texts).encode()).hexdigest()}"
     cache = shared("programs")
-    known = cache.get(key)
-    if known is not None:
-        return known
+    cached = cache.get(key)
+    if cached is not None:
+        return cached
     progress("building the runtime library, once")
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, SONAME)
@@ -102,10 +102,10 @@ def generated(
         lines += [f"STUB({name});", f"cudaError_t stub_{name}(void) {{ return gs_fault(); }}"]
     for name, reason in table["refused"].items():
         lines += [f"STUB({name});", f'cudaError_t stub_{name}(void) {{ return gs_refused("{name}", "{reason}"); }}']
-    known = {name for section in table.values() for name in section}
-    twins = {name: kind.lower() for name, kind in _PER_THREAD.findall(header) if name in known}
+    function_names = {name for section in table.values() for name in section}
+    twins = {name: kind.lower() for name, kind in _PER_THREAD.findall(header) if name in function_names}
     jumps = {f"{name}_{kind}": name for name, kind in (twins | _INTERNAL_PER_THREAD).items()}
-    for name, other in sorted((jumps | dict(more_twins)).items()):
+    for name, twin in sorted((jumps | dict(more_twins)).items()):
         # a jump, as an alias must be of the same file
-        lines.append(f"TWIN({name}, {other})")
+        lines.append(f"TWIN({name}, {twin})")
     return "\n".join([_HEAD, *lines]) + "\n"

@@ -30,23 +30,23 @@ def managed_references(text: str) -> str:
     """The text with every texture and surface reference a managed variable."""
     if not _USE.search(text):
         return text
-    places, aliases = [], set()
+    offsets, aliases = [], set()
     for use in _USE.finditer(text):
         end = _closed(text, use.end())
         if end is None:
             continue
-        before = _before(text, use.start())
-        if before.rstrip().endswith("typedef"):
-            aliases |= {found[1] for found in [_ALIAS.match(text, end)] if found}
-        elif using := _USING.search(before):
+        preceding_text = _preceding_text(text, use.start())
+        if preceding_text.rstrip().endswith("typedef"):
+            aliases |= {match[1] for match in [_ALIAS.match(text, end)] if match}
+        elif using := _USING.search(preceding_text):
             aliases.add(using[1])
-        elif _begins(before) and _DECLARED.match(text, end):
-            places.append(use.start())
+        elif _begins(preceding_text) and _DECLARED.match(text, end):
+            offsets.append(use.start())
     for use in _uses_of(aliases, text):
-        if _begins(_before(text, use.start())) and _DECLARED.match(text, use.end()):
-            places.append(use.start())
-    for place in sorted(places, reverse=True):
-        text = text[:place] + _MANAGED + text[place:]
+        if _begins(_preceding_text(text, use.start())) and _DECLARED.match(text, use.end()):
+            offsets.append(use.start())
+    for offset in sorted(offsets, reverse=True):
+        text = text[:offset] + _MANAGED + text[offset:]
     return text
 
 
@@ -54,21 +54,21 @@ def _uses_of(aliases: set[str], text: str) -> list[re.Match[str]]:
     return list(re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(aliases)))})\b", text)) if aliases else []
 
 
-def _before(text: str, place: int) -> str:
+def _preceding_text(text: str, offset: int) -> str:
     """What stands before a place, without the preprocessor's lines."""
-    return _MARKER.sub("", text[max(0, place - _REACH) : place])
+    return _MARKER.sub("", text[max(0, offset - _REACH) : offset])
 
 
-def _begins(before: str) -> bool:
+def _begins(preceding_text: str) -> bool:
     """Whether a declaration begins behind that."""
-    rest = _SPECIFIERS.sub("", before)
-    return not rest or rest.endswith((";", "{", "}", '"C"'))
+    remaining = _SPECIFIERS.sub("", preceding_text)
+    return not remaining or remaining.endswith((";", "{", "}", '"C"'))
 
 
-def _closed(text: str, place: int) -> int | None:
+def _closed(text: str, offset: int) -> int | None:
     """Behind the `>` that closes the `<` before a place; None where it is a comparison."""
     depth = 1
-    for at in range(place, min(len(text), place + 500)):
+    for at in range(offset, min(len(text), offset + 500)):
         if text[at] in ";{}":
             return None
         depth += {"<": 1, ">": -1}.get(text[at], 0)

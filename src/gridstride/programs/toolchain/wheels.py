@@ -154,10 +154,13 @@ _AS_GCC = (
 
 
 def _host_compiler(zig: Path) -> Path:
-    """A script called clang++: nvcc goes by the name."""
     words = shlex.join([str(zig), "c++", *host_flags()])
     # nvcc's preprocessor run says what the pragmas are about; OpenMP's are ignored: omp.h is of one thread.
-    text = f'#!/bin/sh\nexec {words} -Wno-unknown-pragmas -Wno-source-uses-openmp "$@"\n'
+    return host_compiler_script(f'#!/bin/sh\nexec {words} -Wno-unknown-pragmas -Wno-source-uses-openmp "$@"\n')
+
+
+def host_compiler_script(text: str) -> Path:
+    """A script in the cache that nvcc takes for a compiler, as it is called clang++; OSError."""
     folder = cache_root() / "host-compiler" / sha256(text.encode()).hexdigest()[:16]
     script = folder / "clang++"
     if not script.is_file():

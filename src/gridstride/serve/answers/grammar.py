@@ -66,9 +66,9 @@ def avoiding(prefixes: Iterable[str]) -> str:
         rests.setdefault(prefix[0], []).append(prefix[1:])
     if not rests:
         return _ANY
-    others = f"[^{''.join(map(_escaped, rests))}]{_ANY}"
-    deeper = [_escaped(first) + avoiding(rest) for first, rest in rests.items() if "" not in rest]
-    return f"(|{'|'.join([others, *deeper])})"
+    other_first = f"[^{''.join(map(_escaped, rests))}]{_ANY}"
+    deeper = [_escaped(first) + avoiding(suffixes) for first, suffixes in rests.items() if "" not in suffixes]
+    return f"(|{'|'.join([other_first, *deeper])})"
 
 
 def _thought(thoughts: Thoughts, id: SpecialId) -> list[str]:

@@ -13,12 +13,12 @@ _NAME = r"(?P<name>[a-zA-Z0-9_.-]{1,64})"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Content:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class Reasoning:
     text: str
 
 
@@ -39,7 +39,7 @@ class ArgumentsDelta:
     text: str
 
 
-Event: TypeAlias = Said | Thought | CallBegun | ArgumentsDelta
+Event: TypeAlias = Content | Reasoning | CallBegun | ArgumentsDelta
 
 
 class AnswerReader:
@@ -77,40 +77,40 @@ class AnswerReader:
         bare = self._format.bare if self._format is not None else ""
         if marks and text.startswith(marks[0]):
             self._text = text[len(marks[0]) :]
-            return self._then(self._think)
+            return self._continue_with(self._think)
         if bare and text.startswith(bare):
-            return self._then(self._call)
+            return self._continue_with(self._call)
         if not last and any(mark.startswith(text) for mark in [*marks, bare] if mark):
             return None
-        return self._then(self._say)
+        return self._continue_with(self._read_content)
 
     def _think(self, last: bool) -> list[Event] | None:
         assert self._thoughts is not None
         closing = self._thoughts.closing
-        before, mark, after = self._text.partition(closing)
+        text, mark, following = self._text.partition(closing)
         if mark:
-            self._text = after
-            return [*_some(Thought, self._opened(before.rstrip("\n"))), *self._then(self._answer)]
-        return self._give(Thought, closing, last)
+            self._text = following
+            return [*_some(Reasoning, self._opened(text.rstrip("\n"))), *self._continue_with(self._answer)]
+        return self._give(Reasoning, closing, last)
 
     def _answer(self, last: bool) -> list[Event] | None:
         """After thoughts: what is said begins with no white space."""
         self._text = self._text.lstrip()
         bare = self._format.bare if self._format is not None else ""
         if bare and self._text.startswith(bare):
-            return self._then(self._call)
+            return self._continue_with(self._call)
         if not last and (not self._text or bare.startswith(self._text)):
             return None
-        return self._then(self._say)
+        return self._continue_with(self._read_content)
 
-    def _say(self, last: bool) -> list[Event] | None:
+    def _read_content(self, last: bool) -> list[Event] | None:
         if self._format is None:
-            return self._give(Said, "", last)
-        before, mark, after = self._text.partition(self._format.opening)
+            return self._give(Content, "", last)
+        text, mark, following = self._text.partition(self._format.opening)
         if mark:
-            self._text = after
-            return [*_some(Said, before.rstrip()), *self._then(self._call)]
-        return self._give(Said, self._format.opening, last)
+            self._text = following
+            return [*_some(Content, text.rstrip()), *self._continue_with(self._call)]
+        return self._give(Content, self._format.opening, last)
 
     def _call(self, last: bool) -> list[Event] | None:
         assert self._format is not None
@@ -120,11 +120,11 @@ class AnswerReader:
             if not last or not self._text:
                 return None
             unread, self._text = self._text, ""
-            return [] if self._calls else [Said(unread)]  # a text that was cut before the call had a name
+            return [] if self._calls else [Content(unread)]  # a text that was cut before the call had a name
         self._text = self._text[match.end() :]
         self._calls += 1
         self._json = _JsonObject()
-        return [CallBegun(self._calls - 1, self._format.new_id(), match["name"]), *self._then(self._argue)]
+        return [CallBegun(self._calls - 1, self._format.new_id(), match["name"]), *self._continue_with(self._argue)]
 
     def _argue(self, last: bool) -> list[Event] | None:
         text = self._text if self._json.begun else self._text.lstrip()
@@ -132,16 +132,16 @@ class AnswerReader:
             return None
         end = self._json.take(text)
         part, self._text = (text, "") if end is None else (text[:end], text[end:])
-        return [ArgumentsDelta(self._calls - 1, part), *(self._then(self._call) if end is not None else ())]
+        return [ArgumentsDelta(self._calls - 1, part), *(self._continue_with(self._call) if end is not None else ())]
 
-    def _give(self, kind: type[Said] | type[Thought], mark: str, last: bool) -> list[Event] | None:
+    def _give(self, kind: type[Content] | type[Reasoning], mark: str, last: bool) -> list[Event] | None:
         """All that is no beginning of the mark, nor white space that may come before it."""
-        kept = 0 if last else _doubtful(self._text, mark)
-        part = self._text[: len(self._text) - kept]
+        held_back = 0 if last else _doubtful(self._text, mark)
+        part = self._text[: len(self._text) - held_back]
         if not part:
             return None
         self._text = self._text[len(part) :]
-        return _some(kind, self._opened(part) if kind is Thought else part)
+        return _some(kind, self._opened(part) if kind is Reasoning else part)
 
     def _opened(self, text: str) -> str:
         """Thoughts without the ends of lines before them."""
@@ -149,7 +149,7 @@ class AnswerReader:
         self._fresh = self._fresh and not text
         return text
 
-    def _then(self, state: Callable[[bool], list[Event] | None]) -> list[Event]:
+    def _continue_with(self, state: Callable[[bool], list[Event] | None]) -> list[Event]:
         self._read = state
         return []
 
@@ -184,7 +184,7 @@ def _regex(glue: Glue) -> str:
     return "".join(part if index % 2 == 0 else re.escape(part) for index, part in enumerate(glue))
 
 
-def _some(kind: type[Said] | type[Thought], text: str) -> list[Event]:
+def _some(kind: type[Content] | type[Reasoning], text: str) -> list[Event]:
     return [kind(text)] if text else []
 
 
@@ -194,5 +194,5 @@ def _doubtful(text: str, mark: str) -> int:
         return 0
     sizes = range(min(len(mark) - 1, len(text)), 0, -1)
     begun = next((size for size in sizes if mark.startswith(text[-size:])), 0)
-    before = text[: len(text) - begun]
-    return begun + len(before) - len(before.rstrip())
+    certain = text[: len(text) - begun]
+    return begun + len(certain) - len(certain.rstrip())

@@ -43,12 +43,12 @@ class ChatHistory:
 
     def trim(self, fits: Callable[[Sequence[Message]], bool]) -> int | None:
         """Forget the oldest until the rest fits: how many messages went; None where nothing fits, and all is kept."""
-        kept = list(self.turns)
+        retained = list(self.turns)
         while not fits(self.messages()):
             if not self.forget_oldest():
-                self.turns = kept
+                self.turns = retained
                 return None
-        return len(kept) - len(self.turns)
+        return len(retained) - len(self.turns)
 
     def save(self, path: str | Path) -> None:
         """Write it as JSON, as chat completions take it; FileExistsError where the file exists."""

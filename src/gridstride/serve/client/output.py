@@ -54,7 +54,6 @@ class RequestOutput:
         self._unstopped = min_tokens
         self._held = ""  # could be the start of a stop string
         self._done = False
-        self.stopped_by: str | None = None
 
     def push(self, update: Update) -> TextDelta:
         if self._done:
@@ -88,11 +87,8 @@ class RequestOutput:
         """Where the stop string starts that is complete first, however many characters a token has."""
         if self._unstopped > 0:
             return None
-        ends = [(start + len(stop), start, stop) for stop in self._stop if (start := text.find(stop)) >= 0]
-        if not ends:
-            return None
-        _, start, self.stopped_by = min(ends)
-        return start
+        ends = [(start + len(stop), start) for stop in self._stop if (start := text.find(stop)) >= 0]
+        return min(ends)[1] if ends else None
 
     def _doubtful(self, text: str) -> int:
         """Length of the longest end of `text` with which a stop string starts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class Draw:
     sampling: Sampling
     index: int  # of the token to be drawn within the request's output
     prompt: Sequence[int]
-    output: Sequence[int]  # for penalties
+    output: Sequence[int]  # for penalties; tokens under way are not among them
     mask: NDArray[np.uint32] | None = None  # [vocabulary / 32, rounded up] bit t % 32 of word t // 32: token t may come
 
     @property
@@ -66,6 +66,10 @@ class Batch:
     steps: int = 1
     reads: tuple[Read, ...] = ()
     adapters: tuple[int, ...] = ()  # [S] each sequence's, 0 for none; () where none has one
+    sources: I32 | None = None
+    """[S] Of sequences whose one new token is still being drawn by the batch queued before this one: which of its draws
+    that is, the last of its steps; -1 where `tokens` has it. None where it has all.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +115,18 @@ class Runner(Protocol):
     # May raise: the engine then gives it the sequences one at a time, and ends those for which it raises again. So a
     # batch that failed half-way must be repeatable: its slots are written again with the same keys and values.
     def execute(self, batch: Batch) -> Sampled: ...
+
+
+class QueuedBatch(Protocol):
+    """A batch under way."""
+
+    def read(self) -> Sampled:
+        """Waits for it; may raise, and then what was queued behind it is worth nothing either."""
+
+
+@runtime_checkable
+class QueueingRunner(Runner, Protocol):
+    """A runner that takes a batch while the one before is under way, and goes through them in their order."""
+
+    def queue(self, batch: Batch) -> QueuedBatch:
+        """All draws are plain, and nothing is read. Where it raises, the engine may queue the same work again."""

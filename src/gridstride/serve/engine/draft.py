@@ -12,7 +12,7 @@ import numpy as np
 
 from gridstride.serve.engine.batch import Draw, Runner
 from gridstride.serve.engine.request import Request
-from gridstride.serve.engine.tables import BlockTables
+from gridstride.serve.engine.tables import BlockTables, Piece
 
 _MOST_BEHIND = 2048
 """Tokens that it reads before a guess, of all sequences together; who lacks more of them guesses in a later step."""
@@ -25,7 +25,7 @@ class Draft:
     def guess(self, requests: Sequence[tuple[Request, int]], tables: BlockTables) -> list[list[int]]:
         """So many tokens after what is known of each request, drawn as the large model draws; fewer where it cannot."""
         guesses: list[list[int]] = [[] for _ in requests]
-        active = self._followed([request for request, _ in requests], tables)
+        active = self._near_enough([request for request, _ in requests], tables)
         while active:
             drawn = self._next([(requests[i][0], guesses[i]) for i in active], tables)
             for i, token in zip(active, drawn, strict=True):
@@ -33,40 +33,42 @@ class Draft:
                     requests[i][0].speculates = False
                 else:
                     guesses[i].append(token)
-            active = [i for i in active if requests[i][0].speculates and _goes_on(*requests[i], guesses[i])]
+            active = [i for i in active if requests[i][0].speculates and _may_continue(*requests[i], guesses[i])]
         return guesses
 
-    def _followed(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
+    def _near_enough(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
         """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""
         room, near = _MOST_BEHIND, []
         for index, request in enumerate(requests):
-            behind = len(request.tokens) - request.drafted
-            if behind <= room:
+            missing_tokens = len(request.tokens) - request.drafted
+            if missing_tokens <= room:
                 near.append(index)
             elif room:
                 piece = np.array(request.tokens[request.drafted : request.drafted + room], np.int64)
-                self._runner.execute(tables.ragged([request], [request.drafted], [piece], [0], draws=()))
+                self._runner.execute(tables.ragged([Piece(request, request.drafted, piece, 0)], ()))
                 request.drafted += room
-            room = max(0, room - behind)
+            room = max(0, room - missing_tokens)
         return near
 
     def _next(self, work: Sequence[tuple[Request, Sequence[int]]], tables: BlockTables) -> list[int]:
         """The token after what is known and what was guessed of each."""
         requests = [request for request, _ in work]
         guesses = [array("q", guessed) for _, guessed in work]
-        pieces = [np.array((r.tokens + more)[r.drafted :], np.int64) for r, more in zip(requests, guesses, strict=True)]
+        pieces = [
+            Piece(r, r.drafted, np.array((r.tokens + more)[r.drafted :], np.int64), 1)
+            for r, more in zip(requests, guesses, strict=True)
+        ]
         outputs = [request.output + more for request, more in zip(requests, guesses, strict=True)]
         draws = tuple(
             Draw(r.sampling, len(output), r.prompt, output, r.grammar.mask_after(guessed) if r.grammar else None)
             for (r, guessed), output in zip(work, outputs, strict=True)
         )
-        batch = tables.ragged(requests, [r.drafted for r in requests], pieces, [1] * len(work), draws=draws)
-        drawn: list[int] = self._runner.execute(batch).tokens[:, 0].tolist()
-        for request, piece in zip(requests, pieces, strict=True):
-            request.drafted += len(piece)
+        drawn: list[int] = self._runner.execute(tables.ragged(pieces, draws)).tokens[:, 0].tolist()
+        for piece in pieces:
+            piece.request.drafted += len(piece.tokens)
         return drawn
 
 
-def _goes_on(request: Request, count: int, tokens: Sequence[int]) -> bool:
+def _may_continue(request: Request, count: int, tokens: Sequence[int]) -> bool:
     """Whether more is to be guessed: nothing follows a token that ends the text."""
     return len(tokens) < count and tokens[-1] not in request.stops

@@ -19,7 +19,7 @@ def draws_of(request: Request, vocabulary: int) -> list[Draw]:
     if request.proposed:
         return list(_draws_along(request, vocabulary))
     mask = _late(request, 0, request.grammar.mask() if request.grammar else None, vocabulary)
-    return [Draw(request.sampling, len(request.output), request.prompt, request.output, mask)]
+    return [Draw(request.sampling, len(request.output) + request.coming, request.prompt, request.output, mask)]
 
 
 def _draws_along(request: Request, vocabulary: int) -> Iterator[Draw]:

@@ -44,19 +44,19 @@ class Grammar:
 
     def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
         """`mask` now and after each of these tokens, none of which is taken."""
-        ahead = Grammar(self._matcher.deep_copy())
-        masks = [ahead.mask()]
+        copy = Grammar(self._matcher.deep_copy())
+        masks = [copy.mask()]
         for token in tokens:
-            ahead.take(token)
-            masks.append(ahead.mask())
+            copy.take(token)
+            masks.append(copy.mask())
         return masks
 
     def mask_after(self, tokens: Sequence[int]) -> NDArray[np.uint32]:
         """The last of `masks`."""
-        ahead = Grammar(self._matcher.deep_copy())
+        copy = Grammar(self._matcher.deep_copy())
         for token in tokens:
-            ahead.take(token)
-        return ahead.mask()
+            copy.take(token)
+        return copy.mask()
 
     def fitting(self, tokens: list[int]) -> list[int]:
         """These tokens up to the first that must not come."""

@@ -56,7 +56,7 @@ def joined(updates: Sequence[Update]) -> Update:
     return Update(
         id=first.id,
         tokens=tuple(chain.from_iterable(update.tokens for update in updates)),
-        logprobs=tuple(chain.from_iterable(each or () for each in logprobs)) if any(logprobs) else None,
+        logprobs=tuple(chain.from_iterable(entries or () for entries in logprobs)) if any(logprobs) else None,
         finish=last.finish,
         error=last.error,
         cached_tokens=max(update.cached_tokens for update in updates),

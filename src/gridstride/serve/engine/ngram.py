@@ -19,11 +19,11 @@ def propose(tokens: array[int], count: int) -> list[int]:
 
     Where they reach the end of what is known they go on with themselves, as a text of a short period does.
     """
-    known = np.frombuffer(tokens, np.int64)
-    ends, size = np.flatnonzero(known[:-1] == known[-1]), 1
+    context = np.frombuffer(tokens, np.int64)
+    ends, size = np.flatnonzero(context[:-1] == context[-1]), 1
     while size < MOST:
         longer = ends[ends >= size]
-        longer = longer[known[longer - size] == known[-1 - size]] if longer.size else longer
+        longer = longer[context[longer - size] == context[-1 - size]] if longer.size else longer
         if not longer.size:
             break
         ends, size = longer, size + 1

@@ -10,11 +10,11 @@ from urllib.parse import unquote
 def endless(schema: Mapping[str, Any]) -> str | None:
     """A reference that, followed from one to the next, comes back to itself and says nothing; None for none."""
     for first in _references(schema):
-        seen, reference = {first}, _next(schema, first)
+        visited, reference = {first}, _next(schema, first)
         while reference is not None:
-            if reference in seen:
+            if reference in visited:
                 return reference
-            seen.add(reference)
+            visited.add(reference)
             reference = _next(schema, reference)
     return None
 

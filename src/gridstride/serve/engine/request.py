@@ -46,6 +46,10 @@ class Request:
     finish: Finish | None = None
     blocks: list[int] = field(default_factory=list)
     computed: int = 0
+    coming: int = 0  # tokens that batches under way draw
+    entering: int = 0  # tokens that those bring into the cache
+    draw: int = -1  # of the batch under way, the one that gives the last of them
+    generation: int = 0  # batches queued for an earlier one bring it nothing
     row: int = -1  # of the block tables, while running
     shared: int = 0  # leading blocks that the pool knows by their content
     content: int = 0  # the pool's name for the content up to there
@@ -72,9 +76,34 @@ class Request:
         return request
 
     @property
+    def host_bound(self) -> bool:
+        """Whether the host must know its last token before the next one, or does more with it than to pass it on."""
+        return self.grammar is not None or self.sampling.reads or not self.sampling.plain
+
+    @property
+    def length(self) -> int:
+        """Tokens when what is under way is done, known ones and others."""
+        return len(self.tokens) + self.coming
+
+    @property
+    def reached(self) -> int:
+        """Tokens in the cache when what is under way is done."""
+        return self.computed + self.entering
+
+    @property
     def remaining(self) -> int:
-        """Known tokens that are not in the cache yet; 1 while decoding."""
-        return len(self.tokens) - self.computed
+        """Tokens that are not in the cache then; 1 while decoding."""
+        return self.length - self.reached
+
+    @property
+    def left(self) -> int:
+        """Tokens that may still be drawn then."""
+        return self.sampling.max_tokens - len(self.output) - self.coming
+
+    @property
+    def ending(self) -> bool:
+        """Whether what is under way ends it by its length."""
+        return self.coming > 0 and self.left <= 0
 
     @property
     def root(self) -> int:
@@ -134,6 +163,7 @@ class Request:
         assert self.state is State.WAITING
         assert computed < len(self.tokens)
         self.state, self.row, self.blocks, self.computed = State.RUNNING, row, blocks, computed
+        self.generation += 1
 
     def preempt(self) -> None:
         """Back into the queue: what it has said stays, its cache is computed anew."""
@@ -154,6 +184,11 @@ class Request:
         self.output.extend(tokens)
         return tokens
 
+    def forget_what_is_coming(self) -> None:
+        """What is under way goes on from where it has not come."""
+        self.coming = self.entering = 0
+        self.generation += 1
+
     def end(self, finish: Finish) -> None:
         assert self.state is not State.ENDED
         self.state, self.finish = State.ENDED, finish
@@ -162,3 +197,4 @@ class Request:
     def _leave_cache(self) -> None:
         self.blocks, self.computed, self.row, self.shared, self.content = [], 0, -1, 0, 0
         self.proposed, self.drafted = (), 0
+        self.coming, self.entering, self.draw = 0, 0, -1

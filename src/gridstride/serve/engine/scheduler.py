@@ -5,16 +5,20 @@ of what is left, then waiting requests start if the policy lets them and the cac
 tokens that sequences propose, to be verified beside the one they draw. When blocks run out the sequence that started
 last gives its own back and waits at the head of the queue: the oldest always goes on, and as it fits into the cache
 alone, every request ends. The queue is first in, first out, so nothing starves.
+
+A plan may be made while a batch is under way: it goes on from where that one will have brought its sequences, and those
+that it ends by their length have left their places to others.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridstride.serve.engine.batch import Runner
 from gridstride.serve.engine.blocks import BlockPool
-from gridstride.serve.engine.policies import Policy
+from gridstride.serve.engine.policies import POLICIES
 from gridstride.serve.engine.proposer import Proposer
 from gridstride.serve.engine.request import Request, State
 from gridstride.serve.engine.tables import BlockTables
@@ -28,40 +32,66 @@ class Plan:
     steps: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """When requests start, how many run at a time, tokens of a step, and whether equal prefixes share blocks.
+
+    `ahead_from`: so many requests, waiting ones too, and a runner that can gets its next batch before the last one is
+    done. Who comes waits one batch longer then, for which few requests have nothing to gain.
+    """
+
+    policy: str = "continuous"
+    max_batch_tokens: int = 2048
+    max_running: int = 256
+    prefix_reuse: bool = True
+    ahead_from: int = 16
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
+        if self.max_running < 1:
+            raise ValueError(f"max_running={self.max_running} must be at least 1")
+        if self.max_batch_tokens < self.max_running:
+            raise ValueError(
+                f"max_batch_tokens={self.max_batch_tokens} must be at least max_running={self.max_running}: "
+                "each running sequence takes one token a step"
+            )
+
+
 class Scheduler:
-    def __init__(
-        self, runner: Runner, policy: Policy, *, max_batch_tokens: int, max_running: int, prefix_reuse: bool,
-        proposer: Proposer | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, runner: Runner, batching: Batching, proposer: Proposer | None = None) -> None:
         self.waiting: deque[Request] = deque()
         self.running: list[Request] = []  # in the order they started
         self.pool = BlockPool(runner.blocks, runner.block_size)
-        self.tables = BlockTables(max_running, -(-runner.context // runner.block_size), runner.block_size)
+        # Twice: those that a batch under way ends keep their rows until it is read, and others have their places.
+        self.tables = BlockTables(2 * batching.max_running, -(-runner.context // runner.block_size), runner.block_size)
         self.preemptions = self.prefix_queries = self.prefix_hits = 0
         self._proposer = proposer
-        self._policy, self._context = policy, runner.context
+        self._policy, self._context = POLICIES[batching.policy](), runner.context
         self._most_steps, self._most_alone = runner.steps, runner.steps_alone
-        self._budget, self._most, self._reuse = max_batch_tokens, max_running, prefix_reuse
+        self._budget, self._most = batching.max_batch_tokens, batching.max_running
+        self._reuse = batching.prefix_reuse
         self._full = False  # the queue's head found no room, and nobody has left since
 
     def add(self, request: Request) -> None:
         self.waiting.append(request)
 
     def plan(self) -> Plan:
-        plan, before, size = Plan({}), self.preemptions, self.pool.block_size
-        decoding = [r for r in self.running if r.computed + 1 == len(r.tokens)]
-        chunked = [r for r in self.running if r.remaining > 1] if len(decoding) < len(self.running) else []
+        plan, preemptions, size = Plan({}), self.preemptions, self.pool.block_size
+        going_on = [r for r in self.running if not r.ending]
+        decoding = [r for r in going_on if r.remaining == 1]
+        chunked = [r for r in going_on if r.remaining > 1] if len(decoding) < len(going_on) else []
         for request in decoding:
             if request.state is State.RUNNING:  # not preempted by an older one
-                if request.computed < len(request.blocks) * size:  # as nearly always: no call for each sequence
+                if request.reached < len(request.blocks) * size:  # as nearly always: no call for each sequence
                     plan.counts[request] = 1
                 else:
                     self._continue(request, 1, plan)
         budget = self._budget - len(plan.counts)
         for request in chunked:
-            if budget and request.state is State.RUNNING:
+            if budget > 0 and request.state is State.RUNNING:
                 budget -= self._continue(request, budget, plan)
-        if self.preemptions == before:  # else the blocks just given back would go to those who gave them
+        if self.preemptions == preemptions:  # else the blocks just given back would go to those who gave them
             self._admit(budget, plan)
         if self._proposer is None or not self._propose(self._proposer, plan):
             plan.steps = self._steps_ahead(plan)
@@ -117,7 +147,7 @@ class Scheduler:
     def _continue(self, request: Request, budget: int, plan: Plan) -> int:
         """Plans the request's next tokens; gives their number, 0 where it had to leave the cache."""
         count = min(request.remaining, budget)
-        if not self._reserve(request, request.computed + count, plan):
+        if not self._reserve(request, request.reached + count, plan):
             return 0
         plan.counts[request] = count
         return count
@@ -128,6 +158,8 @@ class Scheduler:
             if self.pool.available:
                 self._extend(request)
                 continue
+            if any(other.ending for other in self.running):  # it gives back enough when it is read, and wants no more
+                return False
             last = self.running[-1]
             plan.counts.pop(last, None)
             self._preempt(last)
@@ -175,21 +207,23 @@ class Scheduler:
         self.pool.release(request.blocks)
 
     def _admit(self, budget: int, plan: Plan) -> None:
-        """Starts heads of the queue while there is budget, the policy lets them and there is room."""
+        """Starts heads of the queue while there is budget, a place, the policy lets them and there is room."""
         promised: int | None = None
-        while budget and self._may_start():
+        staying = [request for request in self.running if not request.ending]
+        while budget > 0 and self._may_start(staying):
             if promised is None:
                 promised = sum(map(self._promised, self.running))
             if not self._start_next(promised):
                 return
             started = self.running[-1]
+            staying.append(started)
             budget -= self._continue(started, budget, plan)
             promised += self._promised(started)
 
-    def _may_start(self) -> bool:
-        if not self.waiting or self._full or len(self.running) >= self._most:
+    def _may_start(self, staying: Sequence[Request]) -> bool:
+        if not self.waiting or self._full or not self.tables.free:
             return False
-        return self._policy.admits(self.running, self.waiting, self._most)
+        return self._policy.admits(staying, self.waiting, self._most)
 
     def _start_next(self, promised: int) -> bool:
         """Starts the head of the queue on the blocks that others have filled already, if there is room."""
@@ -207,18 +241,18 @@ class Scheduler:
     def _start(self, request: Request, blocks: list[int], content: int) -> None:
         for block in blocks:
             self.pool.hold(block)
-        known = len(blocks) * self.pool.block_size
-        request.admit(row=self.tables.open(blocks), blocks=blocks, computed=known)
+        cached_tokens = len(blocks) * self.pool.block_size
+        request.admit(row=self.tables.open(blocks), blocks=blocks, computed=cached_tokens)
         request.shared, request.content = len(blocks), content
         self.running.append(request)
         if request.queued_seconds is None and self._reuse:  # the first time
             self.prefix_queries += len(request.prompt)
-            self.prefix_hits += known
-            request.cached_tokens = known
+            self.prefix_hits += cached_tokens
+            request.cached_tokens = cached_tokens
 
     def _promised(self, request: Request) -> int:
         """Blocks that a running sequence will want soon: the rest of its prompt, and one more."""
-        return self._blocks_for(len(request.tokens) + 1) - len(request.blocks) + 1
+        return self._blocks_for(request.length + 1) - len(request.blocks) + 1
 
     def _blocks_for(self, tokens: int) -> int:
         return -(-tokens // self.pool.block_size)
@@ -234,15 +268,14 @@ class Scheduler:
             return 1
         wished, longest = 1, 0
         for request in decoding:
-            if request.computed + 1 < len(request.tokens) or not request.sampling.plain:
+            if request.remaining > 1 or not request.sampling.plain:
                 return 1
-            wished = max(wished, request.sampling.max_tokens - len(request.output))
-            longest = max(longest, request.computed)
+            wished, longest = max(wished, request.left), max(longest, request.reached)
         steps, size = min(most, wished, self._context - longest), self.pool.block_size
         missing = [
             (request, blocks)
             for request in decoding
-            if (blocks := -(-(request.computed + steps) // size) - len(request.blocks)) > 0
+            if (blocks := -(-(request.reached + steps) // size) - len(request.blocks)) > 0
         ]
         if sum(blocks for _, blocks in missing) > self.pool.available:
             return 1

@@ -42,12 +42,12 @@ class Pace:
     length: int = 4
     balance: int = 0
     pause: int = 16  # steps that the next one takes
-    rest: int = 0  # of the present one
+    pause_left: int = 0  # of the present one
 
     def next(self) -> int:
         """Tokens for this step; 0 in a pause."""
-        if self.rest:
-            self.rest -= 1
+        if self.pause_left:
+            self.pause_left -= 1
             return 0
         return min(self.length, self.most)
 
@@ -55,7 +55,7 @@ class Pace:
         self.length = min(2 * self.length, self.most) if accepted == proposed else max(1, accepted)
         self.balance = min(self.balance + accepted - _COST, _CREDIT)
         if self.balance < 0:
-            self.balance, self.rest = 0, self.pause
+            self.balance, self.pause_left = 0, self.pause
             self.pause = min(2 * self.pause, _PAUSES[1])
         elif accepted > _COST:
             self.pause = max(self.pause // 2, _PAUSES[0])

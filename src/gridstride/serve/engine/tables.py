@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from gridstride.serve.engine.batch import I32, I64, Batch, Draw, Read
 from gridstride.serve.engine.request import Request
+
+_UNKNOWN = 0  # in the place of a token that is still being drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Tokens of a request for one step, which has `before` of it in the cache; its last `drawn` rows are drawn from."""
+
+    request: Request
+    before: int
+    tokens: I64
+    drawn: int
 
 
 class BlockTables:
@@ -17,6 +30,11 @@ class BlockTables:
         self._table: I32 = np.zeros((rows, width), np.int32)
         self._rows = list(range(rows - 1, -1, -1))
         self._size = block_size
+
+    @property
+    def free(self) -> int:
+        """Sequences that may still start."""
+        return len(self._rows)
 
     def open(self, blocks: Sequence[int]) -> int:
         """A row for a sequence that starts with these blocks."""
@@ -46,34 +64,40 @@ class BlockTables:
         """
         if all(count == 1 and not request.proposed for request, count in work):
             return self._decode([request for request, _ in work], draws, steps, reads, adapters)
-        requests = [request for request, _ in work]
-        tokens = [_next_tokens(request, count) for request, count in work]
-        drawn = [0 if count < request.remaining else 1 + len(request.proposed) for request, count in work]
-        done = [request.computed for request in requests]
-        return self.ragged(requests, done, tokens, drawn, draws=draws, steps=steps, reads=reads, adapters=adapters)
+        pieces = [
+            Piece(
+                request,
+                request.reached,
+                _next_tokens(request, count),
+                0 if count < request.remaining else 1 + len(request.proposed),
+            )
+            for request, count in work
+        ]
+        sources = _sources([request for request, _ in work])
+        return self.ragged(pieces, draws, steps=steps, reads=reads, adapters=adapters, sources=sources)
 
     def ragged(
         self,
-        requests: Sequence[Request],
-        before: Sequence[int],
-        tokens: Sequence[I64],
-        drawn: Sequence[int],
-        *,
+        pieces: Sequence[Piece],
         draws: tuple[Draw, ...],
+        *,
         steps: int = 1,
         reads: tuple[Read, ...] = (),
         adapters: tuple[int, ...] = (),
+        sources: I32 | None = None,
     ) -> Batch:
-        """These tokens of each request, which has so many before them; so many of its last rows are drawn from."""
-        counts, done = np.array([len(piece) for piece in tokens], np.int64), np.array(before, np.int64)
+        counts = np.array([len(piece.tokens) for piece in pieces], np.int64)
+        done = np.array([piece.before for piece in pieces], np.int64)
         ends = np.cumsum(counts)
         starts = ends - counts
         positions = np.arange(ends[-1]) + np.repeat(done - starts, counts)
-        table = self._rows_of(requests, int((done + counts).max()) + steps - 1)
-        slots = self._slots(table[np.repeat(np.arange(len(requests)), counts), positions // self._size], positions)
-        sampled = [row for end, rows in zip(ends.tolist(), drawn, strict=True) for row in range(end - rows, end)]
+        table = self._rows_of([piece.request for piece in pieces], int((done + counts).max()) + steps - 1)
+        slots = self._slots(table[np.repeat(np.arange(len(pieces)), counts), positions // self._size], positions)
+        sampled = [
+            row for end, piece in zip(ends.tolist(), pieces, strict=True) for row in range(end - piece.drawn, end)
+        ]
         return Batch(
-            tokens=np.concatenate(tokens),
+            tokens=np.concatenate([piece.tokens for piece in pieces]),
             positions=positions,
             slots=slots,
             starts=np.concatenate(([0], ends)).astype(np.int32),
@@ -84,6 +108,7 @@ class BlockTables:
             steps=steps,
             reads=reads,
             adapters=adapters,
+            sources=sources,
         )
 
     def _decode(
@@ -95,13 +120,13 @@ class BlockTables:
         adapters: tuple[int, ...],
     ) -> Batch:
         every = np.arange(len(requests) + 1, dtype=np.int32)
-        positions = np.array([request.computed for request in requests], np.int64)
+        positions = np.array([request.reached for request in requests], np.int64)
         table = self._rows_of(requests, int(positions.max()) + steps)
         drawn = every[:-1]
         if len(draws) < len(requests):  # a prefill chunk of one token
             drawn = drawn[[request.remaining == 1 for request in requests]]
         return Batch(
-            tokens=np.array([request.tokens[request.computed] for request in requests], np.int64),
+            tokens=np.array([_UNKNOWN if r.coming else r.tokens[r.reached] for r in requests], np.int64),
             positions=positions,
             slots=self._slots(table[every[:-1], positions // self._size], positions),
             starts=every,
@@ -112,6 +137,7 @@ class BlockTables:
             steps=steps,
             reads=reads,
             adapters=adapters,
+            sources=_sources(requests),
         )
 
     def _rows_of(self, requests: Sequence[Request], longest: int) -> I32:
@@ -122,7 +148,16 @@ class BlockTables:
         return blocks.astype(np.int64) * self._size + positions % self._size
 
 
+def _sources(requests: Sequence[Request]) -> I32 | None:
+    """Where the next token of each is drawn, of those under way that draw any."""
+    if not any(request.coming for request in requests):
+        return None
+    return np.array([request.draw if request.coming else -1 for request in requests], np.int32)
+
+
 def _next_tokens(request: Request, count: int) -> I64:
-    """So many known ones, and the proposed ones behind them."""
-    known = np.frombuffer(request.tokens, np.int64, count, 8 * request.computed)
-    return np.concatenate((known, np.array(request.proposed, np.int64))) if request.proposed else known
+    """So many known ones, and the proposed ones behind them; or the one that is not known yet."""
+    if request.coming:
+        return np.array([_UNKNOWN], np.int64)
+    decided = np.frombuffer(request.tokens, np.int64, count, 8 * request.reached)
+    return np.concatenate((decided, np.array(request.proposed, np.int64))) if request.proposed else decided

@@ -111,10 +111,10 @@ def as_json(figures: Perplexity | Accuracy) -> dict[str, Any]:
 
 def _continued(model: ScoredModel, prompt: str, choice: str) -> tuple[list[int], int]:
     """Tokens of prompt and choice, and how many are the choice's; white space between them belongs to the choice."""
-    before = prompt.rstrip()
-    choice = prompt[len(before) :] + choice if before != prompt else f" {choice}" if before else choice
-    ids, known = model.encode(before + choice), len(model.encode(before))
-    return ids, max(1, len(ids) - max(known, 1))
+    context = prompt.rstrip()
+    choice = prompt[len(context) :] + choice if context != prompt else f" {choice}" if context else choice
+    ids, prefix_length = model.encode(context + choice), len(model.encode(context))
+    return ids, max(1, len(ids) - max(prefix_length, 1))
 
 
 def _share(right: Sequence[bool]) -> tuple[float, float]:

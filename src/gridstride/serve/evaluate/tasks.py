@@ -103,8 +103,8 @@ def _choices(answer: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:
 def _answer(answer: Any, choices: Sequence[str], labels: Sequence[str], at: str) -> int:
     if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(choices):
         return answer
-    for known in (labels, choices):
-        if isinstance(answer, str) and answer in known:
-            return known.index(answer)
+    for names in (labels, choices):
+        if isinstance(answer, str) and answer in names:
+            return names.index(answer)
     shown = json.dumps(answer, default=str)[:60]
     raise TaskError(f"{at}: {' or '.join(_ANSWER)} is {shown}, which is no place, label or text of a choice")

@@ -28,5 +28,5 @@ def application(server: Server) -> ASGIApp:
         endpoint.add_to(posted)
     for router in (posted, models.router, health.router):
         app.include_router(router)
-    asked = {route.path for room in (models, health) for route in room.router.routes if isinstance(route, Route)}
-    return middleware.wrapped(Direct(app, server, _ENDPOINTS), server, frozenset(asked | _ENDPOINTS.keys()))
+    paths = {route.path for room in (models, health) for route in room.router.routes if isinstance(route, Route)}
+    return middleware.wrapped(Direct(app, server, _ENDPOINTS), server, frozenset(paths | _ENDPOINTS.keys()))

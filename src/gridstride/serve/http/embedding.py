@@ -54,14 +54,14 @@ async def _some(server: Server, prompts: Sequence[tuple[int, ...]], adapter: int
     group = server.client.submit(requests)
     try:
         await group.accepted()
-        return await _taken(group, len(prompts))
+        return await _collected(group, len(prompts))
     except RequestRefused as error:
         raise ApiError(sentence(str(error)), code="invalid_value") from error
     finally:
         group.close_all()
 
 
-async def _taken(group: RequestGroup, count: int) -> Vectors:
+async def _collected(group: RequestGroup, count: int) -> Vectors:
     vectors: dict[int, Vectors] = {}
     while len(vectors) < count:
         for index, update in await group.take():

@@ -93,7 +93,7 @@ def from_validation(errors: Sequence[ErrorDetails]) -> ApiError:
     if error["type"] == "unsupported":
         return ApiError(error["msg"], param=param, code="unsupported_parameter")
     what = error["msg"].removeprefix("Value error, ")
-    return ApiError(f"Invalid value for '{param}': {what}{_given(error)}.", param=param, code=_code(error["type"]))
+    return ApiError(f"Invalid value for '{param}': {what}{_input_note(error)}.", param=param, code=_code(error["type"]))
 
 
 def response_to(error: Exception, scope: Scope) -> Response:
@@ -147,7 +147,7 @@ def _path(location: Sequence[int | str]) -> str:
     return text
 
 
-def _given(error: ErrorDetails) -> str:
+def _input_note(error: ErrorDetails) -> str:
     """The value at fault where it is short enough to help."""
     value = error.get("input")
     if isinstance(value, dict | list) or value is None:

@@ -32,6 +32,23 @@ class Usage:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class DetokenizerOptions:
+    """What ends the text, and whether special tokens are shown in it; else only those of `shown` are."""
+
+    stop: Sequence[str]
+    special: bool = False
+    shown: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """The request's fields that errors are about: the one that made its sequences many, the one that binds the text."""
+
+    many: str = "n"
+    schema: str = "response_format"
+
+
 class Generation:
     """Sequences that the engine has taken. Whoever begins one closes it, whatever happens in between."""
 
@@ -44,29 +61,27 @@ class Generation:
 
     @classmethod
     async def begin(
-        cls, server: Server, sequences: Sequence[SequenceRequest], *, stop: Sequence[str], prompt_tokens: int,
-        many: str = "n", special: bool = False, shown: frozenset[int] = frozenset(), schema: str = "response_format",
+        cls, server: Server, sequences: Sequence[SequenceRequest], text: DetokenizerOptions, *, prompt_tokens: int,
+        fields: FieldNames,
     ) -> Self:  # fmt: skip
-        """Hand the sequences to the engine, and return once it has them. `many` is the field that made them many,
-        `schema` the one that binds them; `special`: special tokens are shown, else only `shown` are.
-        """
+        """Hand the sequences to the engine, and return once it has them."""
         if len(sequences) > server.client.most:
             message = (
                 f"The request asks for {len(sequences)} sequences: this server takes {server.client.most} at most."
             )
-            raise ApiError(message, param=many, code="invalid_value")
+            raise ApiError(message, param=fields.many, code="invalid_value")
         group = server.client.submit(sequences)
         try:
             await group.accepted()
         except RequestRefused as error:
             group.close_all()
-            param = schema if error.field == "schema" else error.field
-            text = sentence(str(error)) if error.field is None else _quoted(str(error), error.field)
-            raise ApiError(text, param=param, code="invalid_value") from error
+            param = fields.schema if error.field == "schema" else error.field
+            words = sentence(str(error)) if error.field is None else _quoted(str(error), error.field)
+            raise ApiError(words, param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
-        outputs = [_output(server.prepare.tokenizer, sequence, stop, special, shown) for sequence in sequences]
+        outputs = [_output(server.prepare.tokenizer, sequence, text) for sequence in sequences]
         return cls(group, outputs, Usage(prompt_tokens))
 
     async def pieces(self) -> AsyncIterator[dict[int, TextDelta]]:
@@ -114,10 +129,10 @@ class NoTokens(Generation):
     def close(self) -> None: ...
 
 
-def joined(first: TextDelta, then: TextDelta) -> TextDelta:
+def joined(head: TextDelta, tail: TextDelta) -> TextDelta:
     """Two pieces of the same sequence as one."""
     return TextDelta(
-        first.text + then.text, first.tokens + then.tokens, first.logprobs + then.logprobs, then.finish, then.error
+        head.text + tail.text, head.tokens + tail.tokens, head.logprobs + tail.logprobs, tail.finish, tail.error
     )
 
 
@@ -127,10 +142,8 @@ def _quoted(text: str, field: str) -> str:
     return f"'{field}' {text.removeprefix(start).rstrip('.')}." if text.startswith(start) else sentence(text)
 
 
-def _output(
-    tokenizer: Tokenizer, sequence: SequenceRequest, stop: Sequence[str], special: bool, shown: frozenset[int]
-) -> RequestOutput:
+def _output(tokenizer: Tokenizer, sequence: SequenceRequest, text: DetokenizerOptions) -> RequestOutput:
     return RequestOutput(
-        tokenizer, stop, stop_tokens=sequence.sampling.stop_tokens, min_tokens=sequence.sampling.min_tokens,
-        special=special, shown=shown,
+        tokenizer, text.stop, stop_tokens=sequence.sampling.stop_tokens, min_tokens=sequence.sampling.min_tokens,
+        special=text.special, shown=text.shown,
     )  # fmt: skip

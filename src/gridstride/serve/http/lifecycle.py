@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from gridstride.serve.process.protocol import Build
 from gridstride.serve.process.supervisor import Supervisor
 
 log = logging.getLogger("gridstride.serve")
+_FILES = 1 << 16  # open at most
 _KEEP_ALIVE = 75  # seconds that an idle connection stays; longer than clients and balancers keep theirs
 _LAST_WORDS = 2.0  # seconds for errors to reach those whose requests are cut off
 
@@ -35,9 +37,20 @@ def run(
     settings: Settings, max_queue: int, first: EngineProcess, on_ready: Callable[[Server], None],
 ) -> None:  # fmt: skip
     """Serve until SIGTERM or SIGINT; NoEngine where the engine cannot be made. `first` may be loading already."""
+    _allow_connections()
     life = _Life(build, tokenizer, listener, settings=settings, max_queue=max_queue, first=first)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(life.run(on_ready))
+
+
+def _allow_connections() -> None:
+    """A connection takes a file descriptor, of which a shell often allows 1024: those beyond would wait for others to
+    close. As many as the system allows, up to a bound that no client needs.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wished = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wished:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wished, hard))
 
 
 class _Uvicorn(uvicorn.Server):
@@ -66,7 +79,7 @@ class _Life:
             timeout_graceful_shutdown=int(_LAST_WORDS),
         )  # fmt: skip
         self._uvicorn = _Uvicorn(config)
-        self._told = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
     async def run(self, on_ready: Callable[[Server], None]) -> None:
         supervisor = self._server.supervisor
@@ -75,7 +88,7 @@ class _Life:
             loop.add_signal_handler(number, self._on_signal, number)
         supervising = asyncio.create_task(supervisor.run())
         serving = asyncio.create_task(self._uvicorn.serve(sockets=[self._listener]))
-        stop_event = asyncio.create_task(self._told.wait())
+        stop_event = asyncio.create_task(self._stop_requested.wait())
         ready = asyncio.create_task(supervisor.first_ready.wait())
         try:
             await _first_of(ready, stop_event, supervising, serving)
@@ -112,10 +125,10 @@ class _Life:
             log.warning("%d requests had not ended after %g s and are cut off", server.active, grace)
 
     def _on_signal(self, number: int) -> None:
-        if self._told.is_set():
+        if self._stop_requested.is_set():
             self._server.supervisor.kill()
             os._exit(128 + number)
-        self._told.set()
+        self._stop_requested.set()
 
 
 async def _first_of(*tasks: asyncio.Task[object]) -> None:

@@ -101,8 +101,8 @@ def token_bytes(tokenizer: Tokenizer, token: int) -> bytes:
 def _byte_level() -> dict[str, int]:
     """GPT-2's alphabet: printable bytes stand for themselves, the others for the characters from 256 on."""
     plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in set(plain)]
-    return {chr(byte): byte for byte in plain} | {chr(256 + number): byte for number, byte in enumerate(others)}
+    escaped = [byte for byte in range(256) if byte not in set(plain)]
+    return {chr(byte): byte for byte in plain} | {chr(256 + number): byte for number, byte in enumerate(escaped)}
 
 
 _BYTE_LEVEL = _byte_level()

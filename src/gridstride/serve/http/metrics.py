@@ -119,7 +119,7 @@ class Metrics:
 
     def ended(self, stream: SequenceStream, finish: Finish, now: float) -> None:
         self._success[finish].inc()
-        self._whole.observe(now - stream.arrived)
+        self._request_latency.observe(now - stream.arrived)
         self._generation_sizes.observe(stream.generated)
         if stream.scheduled is None or stream.first_token is None or stream.last_token is None:
             return
@@ -128,7 +128,7 @@ class Metrics:
         self._decode.observe(decode)
         self._inference.observe(stream.last_token - stream.scheduled)
         if stream.generated > 1:
-            self._each.observe(decode / (stream.generated - 1))
+            self._time_per_token.observe(decode / (stream.generated - 1))
 
     def stepped(self, stats: Stats) -> None:
         self._running.set(stats.running)
@@ -145,8 +145,8 @@ class Metrics:
         self._draft_tokens.inc(stats.draft_tokens - last.draft_tokens)
         self._accepted_tokens.inc(stats.accepted_tokens - last.accepted_tokens)
         if stats.accepted_at != last.accepted_at:
-            for position, (now, before) in enumerate(zip_longest(stats.accepted_at, last.accepted_at, fillvalue=0)):
-                self._accepted_at.labels(*self._labels, str(position)).inc(now - before)
+            for position, (now, previous) in enumerate(zip_longest(stats.accepted_at, last.accepted_at, fillvalue=0)):
+                self._accepted_at.labels(*self._labels, str(position)).inc(now - previous)
         if stats.steps > last.steps:
             self._step_tokens.observe(stats.step_tokens)
 
@@ -190,7 +190,7 @@ class Metrics:
     def _histograms(self) -> None:
         self._first = self._histogram("time_to_first_token_seconds", "From arrival to the first token.", _FIRST)
         self._between = self._histogram("inter_token_latency_seconds", "Between two tokens.", _BETWEEN)
-        self._whole = self._histogram("e2e_request_latency_seconds", "From arrival to the end.", _WHOLE)
+        self._request_latency = self._histogram("e2e_request_latency_seconds", "From arrival to the end.", _WHOLE)
         self._queue = self._histogram("request_queue_time_seconds", "From arrival to the first batch.", _FIRST)
         self._prefill = self._histogram(
             "request_prefill_time_seconds", "From the first batch to the first token.", _FIRST
@@ -198,8 +198,8 @@ class Metrics:
         self._decode = self._histogram("request_decode_time_seconds", "From the first token to the last.", _WHOLE)
         self._inference = self._histogram("request_inference_time_seconds", "From the first batch to the last token.",
                                           _WHOLE)  # fmt: skip
-        self._each = self._histogram("request_time_per_output_token_seconds", "Mean of a request, after the first.",
-                                     _BETWEEN)  # fmt: skip
+        self._time_per_token = self._histogram("request_time_per_output_token_seconds",
+                                               "Mean of a request, after the first.", _BETWEEN)  # fmt: skip
         self._step_tokens = self._histogram("iteration_tokens_total", "Tokens of a step, of prompts and drawn.", _STEP)
         self._choices = self._histogram("request_params_n", "Choices that a request asks for.", _COUNTS)
         self._max_tokens = self._histogram("request_params_max_tokens", "Tokens that one may have at most.", _TOKENS)

@@ -98,7 +98,7 @@ class Keyed:
         if scope["type"] != "http" or not keys or scope["path"] in _OPEN:
             return await self.app(scope, receive, send)
         scheme, _, key = _header(scope, b"authorization").partition(" ")
-        if scheme.lower() == "bearer" and _known(key.strip(), keys):
+        if scheme.lower() == "bearer" and _is_valid_key(key.strip(), keys):
             return await self.app(scope, receive, send)
         message = (
             "Incorrect API key provided." if key else "You didn't provide an API key: send Authorization: Bearer …"
@@ -148,9 +148,9 @@ def _too_large(limit: int) -> ApiError:
     return ApiError(f"The request's body is larger than the {limit} bytes that are taken.", status=413)
 
 
-def _known(key: str, keys: frozenset[str]) -> bool:
+def _is_valid_key(key: str, keys: frozenset[str]) -> bool:
     """In a time that says nothing of how much of a key was right."""
-    return sum(hmac.compare_digest(key.encode(), known.encode()) for known in keys) > 0
+    return sum(hmac.compare_digest(key.encode(), valid_key.encode()) for valid_key in keys) > 0
 
 
 def _watched(send: Send, note: Callable[[int], None]) -> Send:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gridstride.serve.answers.reader import ArgumentsDelta, CallBegun, Event, Said, Thought
+from gridstride.serve.answers.reader import ArgumentsDelta, CallBegun, Content, Event, Reasoning
 from gridstride.serve.http.identifiers import new_id
 
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
@@ -23,9 +23,9 @@ class Items:
         """The events of what has come."""
         for event in events:
             match event:
-                case Said(text):
+                case Content(text):
                     yield from self._text("message", text)
-                case Thought(text):
+                case Reasoning(text):
                     yield from self._text("reasoning", text)
                 case CallBegun(_, id, name):
                     yield from self.close("completed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from gridstride.serve.engine.sampling import REQUESTED, Sampling
 from gridstride.serve.http.errors import ApiError
@@ -17,35 +17,43 @@ _SEEDS = 1 << 63
 _STRIDE = 0x9E3779B97F4A7C15  # keeps the choices' random numbers apart
 
 
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """Whom a request asks: the engine, which of its adapters, and the options of a request that does not give them."""
+
+    ready: Ready
+    adapter: int = 0
+    defaults: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceOptions:
+    """What requests of each kind say in fields of their own. `prompt` is the field of the prompts."""
+
+    prompt: str
+    max_tokens: int | None
+    """None: as many as fit."""
+    logprobs: int | None = None
+    schema: str | None = None
+    per_prompt: int | None = None
+    """Sequences of a prompt, else `n`."""
+    prompt_logprobs: int | None = None
+    """Alternatives to each prompt's tokens, at least."""
+
+
 def sequences(
-    id: str,
-    request: Generate,
-    prompts: Sequence[tuple[int, ...]],
-    *,
-    ready: Ready,
-    param: str,
-    max_tokens: int | None,
-    logprobs: int | None,
-    schema: str | None = None,
-    per_prompt: int | None = None,
-    prompt_logprobs: int | None = None,
-    adapter: int = 0,
-    defaults: Mapping[str, float] | None = None,
+    id: str, request: Generate, prompts: Sequence[tuple[int, ...]], model: ServedModel, options: SequenceOptions
 ) -> list[SequenceRequest]:
-    """`each` (else n) sequences of each prompt, in order; `max_tokens` None: as many as fit. `defaults` are of options
-    that the request does not give. `prompt_logprobs`: alternatives to each prompt's tokens, at least.
-    """
+    """The sequences of each prompt, in order."""
     seed = request.seed if request.seed is not None else new_seed()
     requests: list[SequenceRequest] = []
     for prompt in prompts:
-        room = _room(prompt, max_tokens, ready, param)
-        count = per_prompt or request.n or 1
+        room = _room(prompt, options.max_tokens, model.ready, options.prompt)
+        count = options.per_prompt or request.n or 1
         for choice in range(count):
-            sampling = _sampling(request, max_tokens=room, seed=(seed + choice * _STRIDE) % _SEEDS,
-                                 logprobs=logprobs, schema=schema, defaults=defaults or {})  # fmt: skip
-            if prompt_logprobs is not None:
-                sampling = replace(sampling, prompt_logprobs=max(prompt_logprobs, sampling.prompt_logprobs or 0))
-            requests.append(SequenceRequest(f"{id}-{len(requests)}", prompt, sampling, 0 if choice else count, adapter))
+            sampling = _sampling(request, options, model.defaults, room, (seed + choice * _STRIDE) % _SEEDS)
+            number, group = f"{id}-{len(requests)}", 0 if choice else count
+            requests.append(SequenceRequest(number, prompt, sampling, group, model.adapter))
     return requests
 
 
@@ -58,8 +66,8 @@ def chat_max_tokens(request: ChatRequest) -> int | None:
 
 def binding_field(request: Generate) -> str:
     """The field that says what the text must satisfy."""
-    given = (name for name in BINDING if getattr(request, name) is not None)
-    return next(given, "response_format")
+    set_fields = (name for name in BINDING if getattr(request, name) is not None)
+    return next(set_fields, "response_format")
 
 
 def schema_of(request: Generate, ready: Ready) -> str | None:
@@ -100,9 +108,11 @@ def _too_long(prompt: int, max_tokens: int | None, ready: Ready, param: str) -> 
 
 
 def _sampling(
-    request: Generate, *, max_tokens: int, seed: int, logprobs: int | None, schema: str | None,
-    defaults: Mapping[str, float],
-) -> Sampling:  # fmt: skip
+    request: Generate, options: SequenceOptions, defaults: Mapping[str, float], max_tokens: int, seed: int
+) -> Sampling:
     values = dict(defaults) | {name: value for name in REQUESTED if (value := getattr(request, name)) is not None}
     stops = frozenset(request.stop_token_ids or ())
-    return Sampling.of(**values, max_tokens=max_tokens, seed=seed, logprobs=logprobs, stop_tokens=stops, schema=schema)
+    if options.prompt_logprobs is not None:
+        values["prompt_logprobs"] = max(options.prompt_logprobs, values.get("prompt_logprobs", 0))
+    return Sampling.of(**values, max_tokens=max_tokens, seed=seed, logprobs=options.logprobs, stop_tokens=stops,
+                       schema=options.schema)  # fmt: skip

@@ -59,8 +59,8 @@ class Server:
     def check_model(self, name: str | None) -> None:
         """ApiError where a request names a model that is not served here."""
         if name is not None and name not in self.models:
-            here = ", ".join(f"`{known}`" for known in self.models)
-            message = f"The model `{name}` does not exist; this server has {here}."
+            available = ", ".join(f"`{model}`" for model in self.models)
+            message = f"The model `{name}` does not exist; this server has {available}."
             raise ApiError(message, status=404, param="model", code="model_not_found")
 
 

@@ -131,7 +131,7 @@ class LoadTarget:
                         answered = True
                         if response.status_code != 200:
                             record.error = f"HTTP {response.status_code}"
-                            record.told = _message(await response.aread())
+                            record.message = _message(await response.aread())
                         else:
                             await _read(response, record)
                         return
@@ -139,7 +139,7 @@ class LoadTarget:
                 if answered or attempt == _CLOSED_AT_MOST:
                     raise
 
-    async def _asked(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+    async def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
         for attempt in range(_CLOSED_AT_MOST + 1):
             try:
                 with self._pool() as pool:
@@ -150,12 +150,12 @@ class LoadTarget:
         raise AssertionError
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        response = await self._asked(method, path, body)
+        response = await self._send(method, path, body)
         for _ in range(_STARTS_WITHIN):
             if response.status_code != 503:
                 break
             await asyncio.sleep(1.0)
-            response = await self._asked(method, path, body)
+            response = await self._send(method, path, body)
         if response.status_code in (401, 403):
             raise LoadError(f"{self.url} wants a key: {response.status_code} for {path}; give it with --api-key-file")
         if response.status_code != 200:
@@ -185,12 +185,12 @@ def _body(planned: Planned, wishes: RequestOptions) -> dict[str, Any]:
 def _message(body: bytes) -> str:
     """What an error of OpenAI's shape says, or the beginning of any other."""
     try:
-        return _told(json.loads(body))
+        return _error_text(json.loads(body))
     except ValueError:
         return body[:_TOLD].decode(errors="replace")
 
 
-def _told(thing: Any) -> str:
+def _error_text(thing: Any) -> str:
     error = thing.get("error", thing) if isinstance(thing, dict) else thing
     message = error.get("message", error) if isinstance(error, dict) else error
     return str(message)[:_TOLD]
@@ -213,7 +213,7 @@ async def _read(response: httpx.Response, record: RequestRecord) -> None:
 
 def _note(chunk: dict[str, Any], record: RequestRecord) -> None:
     if "error" in chunk:
-        record.error, record.told = "error in stream", _told(chunk)
+        record.error, record.message = "error in stream", _error_text(chunk)
         return
     if usage := chunk.get("usage"):
         record.prompt_tokens, record.output_tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])

@@ -54,10 +54,10 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def ratios(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """How much the first policy gives of what each other one gives, and the same of the waiting."""
-    first, *others = figures
+    first, *remaining = figures
     best = figures[first]
     comparison: dict[str, Any] = {}
-    for other in others:
+    for other in remaining:
         rate, wait = figures[other]["output_tokens_per_second"], figures[other]["ttft_ms"]
         comparison[f"{first} over {other}"] = {
             "output_tokens_per_second": best["output_tokens_per_second"] / rate if rate else None,

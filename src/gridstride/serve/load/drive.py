@@ -12,7 +12,7 @@ from gridstride.serve.load.record import RequestRecord
 from gridstride.serve.load.traffic import Planned
 
 _GONE_AFTER = 8  # failed connections in a row
-Said = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """(requests that have ended, all of them) -> None"""
 
 
@@ -22,13 +22,17 @@ async def drive(
     wishes: RequestOptions,
     *,
     concurrency: int | None,
-    on_end: Said | None = None,
+    on_end: Progress | None = None,
+    start: float | None = None,
 ) -> list[RequestRecord]:
     """Records in order of ending; ServerGone when one connection after another fails.
 
     `concurrency` None sends each request at its time, however many are running: users do not wait for one another.
+    `start` is when, on the clock of `time.perf_counter`; now unless it is given.
     """
-    run = _Run(server, wishes, len(planned), on_end)
+    begins = time.perf_counter() if start is None else start
+    await asyncio.sleep(begins - time.perf_counter())
+    run = _Run(server, wishes, len(planned), on_end, start=begins)
     if concurrency is None:
         jobs: list[Awaitable[None]] = [run.at(request) for request in planned]
     else:
@@ -45,10 +49,12 @@ async def drive(
 
 
 class _Run:
-    def __init__(self, server: LoadTarget, wishes: RequestOptions, total: int, on_end: Said | None) -> None:
+    def __init__(
+        self, server: LoadTarget, wishes: RequestOptions, total: int, on_end: Progress | None, *, start: float
+    ) -> None:
         self.records: list[RequestRecord] = []
         self._server, self._wishes, self._total, self._on_end = server, wishes, total, on_end
-        self._start = time.perf_counter()
+        self._start = start
         self._failed = 0  # connections in a row
 
     async def at(self, planned: Planned) -> None:

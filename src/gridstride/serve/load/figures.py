@@ -34,7 +34,7 @@ def figures(records: Sequence[RequestRecord], slo: Mapping[str, float]) -> dict[
         "requests": len(records),
         "succeeded": len(good),
         "errors": dict(Counter(r.error for r in records if r.error).most_common()),
-        "said": {r.error: r.told for r in reversed(records) if r.error and r.told},
+        "said": {r.error: r.message for r in reversed(records) if r.error and r.message},
         "finish_reasons": dict(Counter(r.finish or "unknown" for r in good)),
         "seconds": seconds,
         "prompt_tokens": sum(r.prompt_tokens for r in good),

@@ -36,17 +36,17 @@ def lengths(text: str) -> Lengths:
     if not words:
         kind, words = "fixed", [text]
     try:
-        return _made(kind, [float(word) for word in words])
+        return _distribution(kind, [float(word) for word in words])
     except (ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, LoadError) else f"{_FORMS} is needed"
         raise LoadError(f"length {text!r}: {reason}") from None
 
 
-def _made(kind: str, numbers: list[float]) -> Lengths:
+def _distribution(kind: str, numbers: list[float]) -> Lengths:
     if kind == "fixed" and len(numbers) == 1:
-        return Lengths("fixed", low := _whole(numbers[0]), low)
+        return Lengths("fixed", low := _token_count(numbers[0]), low)
     if kind == "uniform" and len(numbers) == 2:
-        low, high = map(_whole, numbers)
+        low, high = map(_token_count, numbers)
         if low > high:
             raise LoadError(f"{low} is above {high}")
         return Lengths("uniform", low, high)
@@ -54,14 +54,14 @@ def _made(kind: str, numbers: list[float]) -> Lengths:
         median, sigma = numbers[:2]
         if not 0 < sigma <= 5:
             raise LoadError(f"sigma {sigma:g} is not above 0 and at most 5")
-        most = _whole(numbers[2]) if len(numbers) == 3 else _MOST
+        most = _token_count(numbers[2]) if len(numbers) == 3 else _MOST
         if not 1 <= median <= most:
             raise LoadError(f"the median {median:g} is not from 1 to {most}")
         return Lengths("lognormal", 1, most, median, sigma)
     raise ValueError
 
 
-def _whole(number: float) -> int:
+def _token_count(number: float) -> int:
     if number != int(number) or not 1 <= number <= _MOST:
         raise LoadError(f"{number:g} is no whole number from 1 to {_MOST}")
     return int(number)

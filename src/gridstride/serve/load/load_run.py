@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridstride.serve.load.client import LoadTarget, RequestOptions
-from gridstride.serve.load.drive import Said, drive
+from gridstride.serve.load.drive import Progress, drive
 from gridstride.serve.load.errors import LoadError
 from gridstride.serve.load.figures import figures
 from gridstride.serve.load.lengths import Lengths
+from gridstride.serve.load.processes import LoadShare, TargetOptions, drive_apart, processes_for
 from gridstride.serve.load.prompts import PromptSource, read
 from gridstride.serve.load.traffic import Planned, plan
 
@@ -37,13 +38,14 @@ class Load:
     timeout: float = 600.0  # seconds without a byte
     key: str | None = None
     slo: Mapping[str, float] = field(default_factory=dict)
+    processes: int | None = None  # that send the requests; None: as many as so many requests need
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.concurrency is None):
             raise LoadError("either a rate of requests or a number at a time is needed, and not both")
 
 
-async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, Any]:
+async def run(url: str, load: Load, *, on_end: Progress | None = None) -> dict[str, Any]:
     """The figures, with what was sent; ServerGone, or LoadError for what the server cannot be asked."""
     _allow_connections(load.requests if load.concurrency is None else load.concurrency)
     server = LoadTarget(url, key=load.key, timeout=load.timeout)
@@ -59,11 +61,17 @@ async def run(url: str, load: Load, *, on_end: Said | None = None) -> dict[str, 
         await _warm_up(server, prompts, load, wishes, longest)
         planned = _plan(prompts, load, load.requests, load.seed)
         fitting = [request.within(longest) for request in planned]
-        records = await drive(server, fitting, wishes, concurrency=load.concurrency, on_end=on_end)
+        processes = load.processes or processes_for(load.concurrency or load.rate or 0)
+        if processes == 1:
+            records = await drive(server, fitting, wishes, concurrency=load.concurrency, on_end=on_end)
+        else:
+            target = TargetOptions(url=server.url, key=load.key, timeout=load.timeout)
+            share = LoadShare(target, tuple(fitting), wishes, load.concurrency)
+            records = await drive_apart(share, processes, on_end=on_end)
     finally:
         await server.close()
     cut = sum(a != b for a, b in zip(planned, fitting, strict=True))
-    sent = {"rate": load.rate, "concurrency": load.concurrency, "seed": load.seed}
+    sent = {"rate": load.rate, "concurrency": load.concurrency, "seed": load.seed, "processes": processes}
     sent |= {"exact_prompt_lengths": exact, "cut_to_fit": cut}
     return {"url": server.url, "model": wishes.model, **sent, **figures(records, load.slo)}
 

@@ -18,7 +18,7 @@ class RequestRecord:
     counted: bool = False  # the server said how many tokens; else each chunk with text counts as one
     finish: str | None = None
     error: str | None = None  # its kind, as it is counted
-    told: str = ""  # what the server said about it
+    message: str = ""  # what the server said about it
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 
 import torch
@@ -11,43 +10,41 @@ from gridstride.models.errors import ModelError
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.grammar import Grammars
-from gridstride.serve.engine.speculation import Speculation
+from gridstride.serve.engine.scheduler import Batching
+from gridstride.serve.process.engine_options import EngineOptions
 from gridstride.serve.process.protocol import Ready
 from gridstride.serve.runner import build
 
 _BATCH_TOKENS = 2048  # at most in one step, so that long prompts do not hold up those that are being answered
 
 
-def engine(
-    folder: str, *, device: str | None, dtype: str | None, memory: int | None, block_size: int | None,
-    policy: str, max_running: int, warm: bool = True, longest: int | None = None,
-    tensor_parallel: int = 1, adapters: Sequence[str] = (), speculation: Speculation | None = None,
-    draft: str | None = None, quantization: str | None = None,
-) -> tuple[Engine, Ready]:  # fmt: skip
-    """The engine, and what is said of it to clients; ModelError in words for the user.
-
-    `warm`: what takes time once is done before the first request, not during it. `longest`: tokens of a sequence, where
-    these are to be fewer than the model's context. `tensor_parallel`: processes that share each layer.
-    `adapters`: folders of those that a request may choose by their place, from 1 on. `speculation`: None for none;
-    `draft`: the folder of its small model. `quantization`: "int8" for weights of 8 bits.
-    """
-    where = _device(device)
-    options = build.RunnerOptions(
-        device=where, dtype=None if dtype is None else getattr(torch, dtype), memory=memory,
-        block_size=block_size or build.BLOCK_SIZE, running=max_running if warm else 0, longest=longest,
-        tensor_parallel=tensor_parallel, adapters=adapters, draft=draft, quantization=quantization,
-    )  # fmt: skip
-    runner = build.runner(folder, options)
+def engine(folder: str, options: EngineOptions) -> tuple[Engine, Ready]:
+    """The engine, and what is said of it to clients; ModelError in words for the user."""
+    where = _device(options.device)
+    max_running = options.max_running
+    runner = build.runner(
+        folder,
+        build.RunnerOptions(
+            device=where,
+            dtype=None if options.dtype is None else getattr(torch, options.dtype),
+            memory=options.memory,
+            block_size=options.block_size or build.BLOCK_SIZE,
+            running=max_running if options.warm else 0,
+            longest=options.longest,
+            tensor_parallel=options.tensor_parallel,
+            adapters=options.adapters,
+            draft=options.draft,
+            quantization=options.quantization,
+        ),
+    )
     eos = Tokenizer.load(folder).eos
     built = Engine(
         runner,
-        policy=policy,
-        max_running=max_running,
-        max_batch_tokens=max(_BATCH_TOKENS, max_running),
+        Batching(policy=options.policy, max_running=max_running, max_batch_tokens=max(_BATCH_TOKENS, max_running)),
         eos=eos,
         grammars=Grammars(folder, vocabulary=runner.vocabulary, eos=eos),
-        speculation=speculation,
-        draft=None if draft is None else build.drafting(draft, runner),
+        speculation=options.speculation,
+        draft=None if options.draft is None else build.drafting(options.draft, runner),
     )
     ready = Ready(
         context=runner.context,

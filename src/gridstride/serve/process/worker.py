@@ -95,12 +95,12 @@ class ParentSocket:
                 with suppress(queue.Empty):
                     while True:
                         waiting.append(self._outbox.get_nowait())
-                messages = [message for each in waiting if isinstance(each, list) for message in each]
+                messages = [message for item in waiting if isinstance(item, list) for message in item]
                 if messages:
                     self._socket.sendall(packed(messages))
-                for each in waiting:
-                    if isinstance(each, threading.Event):
-                        each.set()
+                for item in waiting:
+                    if isinstance(item, threading.Event):
+                        item.set()
         except OSError:  # the parent is gone
             _die()
         except BaseException:

@@ -14,7 +14,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import adapter, folder
-from gridstride.serve.engine.batch import Runner
+from gridstride.serve.engine.batch import Runner, RunnerCode
 from gridstride.serve.runner.cpu.native_shapes import MOST_ROWS
 from gridstride.serve.runner.cpu.native_shapes import unsupported as no_native_code
 from gridstride.serve.runner.cuda.fused import unsupported
@@ -100,11 +100,14 @@ def runner(model: str | Path, options: RunnerOptions | None = None) -> Runner:
         if options.running:
             cuda_runner.warm(options.running)
         return cuda_runner
-    native, words = _native(decoder, where, adapters=bool(updates), quantized=quantization is not None)
     return TorchRunner(
-        decoder, blocks=blocks, block_size=block_size, threads=_threads(where), adapters=updates, native=native,
-        words=words,
-    )  # fmt: skip
+        decoder,
+        blocks=blocks,
+        block_size=block_size,
+        threads=_threads(where),
+        adapters=updates,
+        code=_code(decoder, where, adapters=bool(updates), quantized=quantization is not None),
+    )
 
 
 def _check_quantization(
@@ -121,20 +124,21 @@ def _check_quantization(
         raise ModelError(f"--quantization int8 does not know this model: {reason}; --dtype bfloat16 does")
 
 
-def _native(decoder: Decoder, device: torch.device, *, adapters: bool, quantized: bool) -> tuple[bool, str]:
-    """Whether steps may run as machine code of the decoder's own; which do, or why none does."""
+def _code(decoder: Decoder, device: torch.device, *, adapters: bool, quantized: bool) -> RunnerCode:
+    """Machine code of the decoder's own, for the steps that it is for; PyTorch's operators, and why."""
     config, dtype = decoder.config, decoder.embed_tokens.weight.dtype
     if device.type != "cpu":
-        return False, f"PyTorch's operations: {_cuda_reason(config, dtype, adapters=adapters)}"
+        return RunnerCode("pytorch", f"PyTorch's operations: {_cuda_reason(config, dtype, adapters=adapters)}")
     if reason := no_native_code(config, dtype):
-        return False, f"PyTorch's operators: {reason}"
+        return RunnerCode("pytorch", f"PyTorch's operators: {reason}")
     threads = torch.get_num_threads()
     if openmp.fixed() and threads > 1 and not quantized:
-        return False, f"PyTorch's operators: OMP_NUM_THREADS is {threads}, and the model's own code is for one thread"
+        words = f"PyTorch's operators: OMP_NUM_THREADS is {threads}, and the model's own code is for one thread"
+        return RunnerCode("pytorch", words)
     most = MOST_ROWS["int8" if quantized else "bfloat16" if dtype == torch.bfloat16 else "float32"]
     which = f"steps of up to {most} new tokens" + ("" if quantized or threads == 1 else " that get one thread")
-    others = "those for adapters and larger ones" if adapters else "larger ones"
-    return True, f"machine code of the model's own for {which}, PyTorch's operators for {others}"
+    other_operators = "those for adapters and larger ones" if adapters else "larger ones"
+    return RunnerCode("llvm", f"machine code of the model's own for {which}, PyTorch's operators for {other_operators}")
 
 
 def _cuda_reason(config: DecoderConfig, dtype: torch.dtype, *, adapters: bool) -> str:
@@ -155,11 +159,13 @@ def drafting(draft: str | Path, large: Runner) -> Runner:
     like = large.decoder.embed_tokens.weight
     decoder = folder.load(draft, device=like.device, dtype=like.dtype)
     onednn_linear.use(decoder)
-    native, words = _native(decoder, like.device, adapters=False, quantized=False)
     return TorchRunner(
-        decoder, blocks=large.blocks, block_size=large.block_size, threads=_threads(like.device), native=native,
-        words=words,
-    )  # fmt: skip
+        decoder,
+        blocks=large.blocks,
+        block_size=large.block_size,
+        threads=_threads(like.device),
+        code=_code(decoder, like.device, adapters=False, quantized=False),
+    )
 
 
 def _draft_bytes(draft: str | Path, large: DecoderConfig, element: int) -> int:

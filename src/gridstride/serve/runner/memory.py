@@ -34,8 +34,8 @@ def available(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = _CGROUP) -> 
     free = int(fields["MemAvailable"].split()[0]) * 1024
     most_addresses, _ = resource.getrlimit(resource.RLIMIT_AS)  # ulimit -v
     if most_addresses != resource.RLIM_INFINITY:
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        free = min(free, max(0, most_addresses - taken))
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        free = min(free, max(0, most_addresses - mapped))
     limit, used = cgroup / "memory.max", cgroup / "memory.current"
     if limit.exists() and used.exists() and (most := limit.read_text().strip()) != "max":
         free = min(free, max(0, int(most) - int(used.read_text())))

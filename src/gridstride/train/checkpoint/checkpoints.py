@@ -56,8 +56,8 @@ class Checkpoints:
         """The folder of a complete checkpoint; raises CheckpointError where there is none of that step."""
         steps = self._complete()
         if step not in steps:
-            others = f"there are {', '.join(map(str, sorted(steps)))}" if steps else "there is none at all"
-            raise CheckpointError(f"{self.folder} has no checkpoint of step {step}: {others}")
+            available = f"there are {', '.join(map(str, sorted(steps)))}" if steps else "there is none at all"
+            raise CheckpointError(f"{self.folder} has no checkpoint of step {step}: {available}")
         return steps[step]
 
     def read(self, step: int, *, verify: bool = False) -> Manifest:
@@ -118,7 +118,7 @@ class Checkpoints:
     def _saved(self, step: int, state: Mapping[str, Any], meta: dict[str, Any], own: Any) -> Path:
         final = self.folder / f"step-{step:06d}"
         temporary = self.folder / f"{_SAVING}{final.name}"
-        with self._alone():
+        with self._folder_locked():
             try:
                 collectives.on_first(partial(self._begin, temporary))
                 self._write(temporary, state)
@@ -134,7 +134,7 @@ class Checkpoints:
         return final
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _folder_locked(self) -> Iterator[None]:
         """Rank 0 holds the folder's lock: two runs in one folder would sweep away each other's unfinished saves."""
         held: list[IO[str]] = []
         collectives.on_first(lambda: held.append(_locked(self.folder)))

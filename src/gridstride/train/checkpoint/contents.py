@@ -40,5 +40,5 @@ def _looks(value: Any) -> str:
 
 
 def _some(names: Iterable[str]) -> str:
-    first, *others = sorted(names)
-    return first + (f" and {len(others)} more" if others else "")
+    first, *remaining = sorted(names)
+    return first + (f" and {len(remaining)} more" if remaining else "")

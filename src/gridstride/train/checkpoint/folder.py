@@ -94,7 +94,7 @@ def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFold
 
     An existing run is refused unless one of the two words is given, and one that goes on must be there.
     """
-    folder = place(config)
+    folder = run_folder(config)
     if resume and not folder.exists:
         raise TrainError(f"there is no run {folder.path} to go on with; {_runs(folder.path.parent)}")
     if folder.exists and not (resume or overwrite):
@@ -107,7 +107,7 @@ def opened(config: settings.Config, *, resume: bool, overwrite: bool) -> RunFold
     return folder
 
 
-def place(config: settings.Config) -> RunFolder:
+def run_folder(config: settings.Config) -> RunFolder:
     """Where this run lies, or would."""
     return RunFolder(Path(config.run.folder) / config.run.name)
 
@@ -127,7 +127,7 @@ def command(config: settings.Config, *words: str) -> str:
     """`gridstride train` with these words, for this very run: as a user can type it."""
     run, usual = config.run, settings.load().run
     if config.tune.base and "--overwrite" in words:  # what it goes on from, and its rows, have no usual place
-        return shlex.join(["gridstride", "train", "--config", str(place(config).config), *words])
+        return shlex.join(["gridstride", "train", "--config", str(run_folder(config).config), *words])
     named = [] if run.name == usual.name else ["--name", run.name]
     placed = [] if run.folder == usual.folder else ["--set", f"run.folder={run.folder}"]
     return shlex.join(["gridstride", "train", *named, *placed, *words])
@@ -135,10 +135,10 @@ def command(config: settings.Config, *words: str) -> str:
 
 def _refusal(path: Path) -> OSError | None:
     """Why nothing could be written there, or made if it is not there yet; None where it could."""
-    there = next(parent for parent in (path, *path.parents) if parent.exists())
-    if not there.is_dir():
+    existing = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not existing.is_dir():
         return NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not os.access(existing, os.W_OK | os.X_OK):
         return PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return None
 
@@ -169,18 +169,18 @@ def _clear(folder: RunFolder) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def compatible(now: settings.Config, then: settings.Config) -> None:
+def compatible(config: settings.Config, saved: settings.Config) -> None:
     """Raise TrainError where a resumed run's configuration differs in what cannot change."""
     for key in _FIXED:
-        for name, (new, old) in _differences(now, then, key).items():
+        for name, (new, old) in _differences(config, saved, key).items():
             raise TrainError(
                 f"config: {name} is {new!r}, but the run began with {old!r}; it cannot change when a run goes on. "
                 "Leave it, or begin another run: --name NAME"
             )
 
 
-def _differences(now: settings.Config, then: settings.Config, key: str) -> dict[str, tuple[Any, Any]]:
+def _differences(config: settings.Config, saved: settings.Config, key: str) -> dict[str, tuple[Any, Any]]:
     section, _, name = key.partition(".")
-    new, old = asdict(now)[section], asdict(then)[section]
+    new, old = asdict(config)[section], asdict(saved)[section]
     names = [name] if name else list(new)
     return {f"{section}.{n}": (new[n], old[n]) for n in names if new[n] != old[n]}

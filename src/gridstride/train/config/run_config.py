@@ -135,7 +135,7 @@ def load(file: Path | str | None = None, *, changes: Iterable[str] = (), checked
     is wrong with it. Not `checked`, ranges and contradictions are left: these are not all of the values.
     """
     values = _parsed(DEFAULTS)
-    over = [(str(file), _parsed(_found(file)))] if file is not None else []
+    over = [(str(file), _parsed(_config_file(file)))] if file is not None else []
     over += [(f"--set {change}", _change(change)) for change in changes]
     tuning = [(f"{name}.toml", _parsed(TUNING / f"{name}.toml")) for name in _tuning([table for _, table in over])]
     for where, table in [*tuning, *over]:
@@ -172,7 +172,7 @@ def presets() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
-def _found(file: Path | str) -> Path:
+def _config_file(file: Path | str) -> Path:
     path = Path(file)
     if path.exists():
         return path
@@ -209,8 +209,8 @@ def _section_of(key: str, change: str) -> str:
     having = [name for name, kind in _SECTIONS.items() if key in _keys(kind)]
     if len(having) == 1:
         return having[0]
-    known = [f"{name}.{k}" for name, kind in _SECTIONS.items() for k in _keys(kind)]
-    near = [k for k in known if k.endswith(f".{key}")] or _nearest(key, {k.split(".")[1]: k for k in known})
+    full_keys = [f"{name}.{k}" for name, kind in _SECTIONS.items() for k in _keys(kind)]
+    near = [k for k in full_keys if k.endswith(f".{key}")] or _nearest(key, {k.split(".")[1]: k for k in full_keys})
     raise TrainError(f"--set {change}: which section's? {_meant(near)}")
 
 
@@ -234,12 +234,12 @@ def _keys(kind: type) -> list[str]:
 
 
 def _near_keys(section: str, key: str) -> list[str]:
-    here = _nearest(key, {k: f"{section}.{k}" for k in _keys(_SECTIONS[section])})
-    return here or [f"{name}.{key}" for name, kind in _SECTIONS.items() if key in _keys(kind)]
+    in_section = _nearest(key, {k: f"{section}.{k}" for k in _keys(_SECTIONS[section])})
+    return in_section or [f"{name}.{key}" for name, kind in _SECTIONS.items() if key in _keys(kind)]
 
 
-def _nearest(word: str, known: Mapping[str, str]) -> list[str]:
-    return [known[name] for name in difflib.get_close_matches(word, known, n=1, cutoff=0.5)]
+def _nearest(word: str, candidates: Mapping[str, str]) -> list[str]:
+    return [candidates[name] for name in difflib.get_close_matches(word, candidates, n=1, cutoff=0.5)]
 
 
 def _meant(near: list[str]) -> str:

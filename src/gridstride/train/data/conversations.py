@@ -93,10 +93,12 @@ class Template:
         ids, offsets = self._tokenizer.encode_with_places(text)
         starts = np.array([start for start, _ in offsets])
         answer = np.zeros(len(ids), dtype=bool)
-        for first, after in spans:
-            answer |= (starts >= first) & (starts < after)
-        behind = ids[int(np.searchsorted(starts, spans[-1][0])) :]
-        if ends and self._end is not None and self._tokenizer.eos.isdisjoint(behind):  # else no answer would ever end
+        for first, end in spans:
+            answer |= (starts >= first) & (starts < end)
+        after_last = ids[int(np.searchsorted(starts, spans[-1][0])) :]
+        if (
+            ends and self._end is not None and self._tokenizer.eos.isdisjoint(after_last)
+        ):  # else no answer would ever end
             ids, answer = [*ids, self._end], np.append(answer, True)
         return TrainingExample(np.array(ids, dtype=np.int32), answer)
 
@@ -118,7 +120,7 @@ def preferences(source: str, template: Template, *, length: int, share: float) -
 
 @dataclass(frozen=True, slots=True)
 class _Row(Generic[T]):
-    made: list[T]
+    examples: list[T]
     prompt: Messages
 
 
@@ -127,34 +129,34 @@ def _collected(
     size: Callable[[T], int],
 ) -> Rows[T]:  # fmt: skip
     rows: Rows[T] = Rows()
-    kept: dict[bytes, list[_Row[T]]] = {}
+    rows_by_digest: dict[bytes, list[_Row[T]]] = {}
     for file in _files(source):
         for number, row in jsonl.rows(file, read, what=what):
             rows.count += 1
-            longest = max(map(size, row.made))
+            longest = max(map(size, row.examples))
             if longest > length:
                 rows.too_long.append((longest, f"{file.name}:{number}"))
             else:
-                kept.setdefault(_digest(row.made), []).append(row)
-    _check_enough(source, rows, kept, length)
-    held = set(sorted(kept)[: min(max(1, round(share * len(kept))), len(kept) - 1)])
-    for digest, same in kept.items():  # copies are on the same side
+                rows_by_digest.setdefault(_digest(row.examples), []).append(row)
+    _check_enough(source, rows, rows_by_digest, length)
+    held = set(sorted(rows_by_digest)[: min(max(1, round(share * len(rows_by_digest))), len(rows_by_digest) - 1)])
+    for digest, same in rows_by_digest.items():  # copies are on the same side
         for row in same:
-            (rows.validation if digest in held else rows.train).extend(row.made)
-    rows.prompts = [same[0].prompt for digest, same in kept.items() if digest in held]
-    digest_of_all = blake2b(b"".join(digest for digest, same in kept.items() for _ in same), digest_size=12)
+            (rows.validation if digest in held else rows.train).extend(row.examples)
+    rows.prompts = [same[0].prompt for digest, same in rows_by_digest.items() if digest in held]
+    digest_of_all = blake2b(b"".join(digest for digest, same in rows_by_digest.items() for _ in same), digest_size=12)
     digest_of_all.update(f"{length} {share}".encode())
     rows.fingerprint = digest_of_all.hexdigest()
     return rows
 
 
-def _check_enough(source: str, rows: Rows[T], kept: Mapping[bytes, object], length: int) -> None:
-    if rows.too_long and not kept:
+def _check_enough(source: str, rows: Rows[T], rows_by_digest: Mapping[bytes, object], length: int) -> None:
+    if rows.too_long and not rows_by_digest:
         raise TrainError(f"data: {source}: all {rows.left_out(length)}")
-    if len(kept) < 2:
+    if len(rows_by_digest) < 2:
         short = f"; {rows.left_out(length)}" if rows.too_long else ""
         raise TrainError(
-            f"data: {source} has {len(kept)} different rows; at least 2 are needed, as one is held out{short}"
+            f"data: {source} has {len(rows_by_digest)} different rows; at least 2 are needed, as one is held out{short}"
         )
 
 
@@ -189,7 +191,7 @@ def _conversation(template: Template, entry: dict[str, Any]) -> _Row[TrainingExa
     if tools is not None and not isinstance(tools, list):
         raise ValueError('"tools" must be a list')
     last = max(index for index, message in enumerate(messages) if message["role"] == "assistant")
-    return _Row(_told(partial(template.examples, messages, tools)), messages[:last])
+    return _Row(_checked_examples(partial(template.examples, messages, tools)), messages[:last])
 
 
 def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePair]:
@@ -204,7 +206,9 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
             raise ValueError(f'"{name}" ends with the role {answer[-1]["role"]}; it must be the assistant\'s')
     if answers[0] == answers[1]:
         raise ValueError('"chosen" and "rejected" are the same')
-    chosen, rejected = (_told(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers)
+    chosen, rejected = (
+        _checked_examples(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers
+    )
     return _Row([PreferencePair(chosen[-1], rejected[-1])], prompt)
 
 
@@ -234,7 +238,7 @@ def _messages(value: Any, where: str) -> Messages:
     return value
 
 
-def _told(make: Callable[[], list[TrainingExample]]) -> list[TrainingExample]:
+def _checked_examples(make: Callable[[], list[TrainingExample]]) -> list[TrainingExample]:
     try:
         examples = make()
     except ModelError as error:

@@ -40,12 +40,12 @@ def packed(examples: Sequence[TrainingExample], length: int) -> list[PackedRow]:
     for i in order:
         size = len(examples[i].tokens)
         at = bisect.bisect_left(room, (size, -1))
-        left, number = room.pop(at) if at < len(room) else (length, len(rows))
+        free, number = room.pop(at) if at < len(room) else (length, len(rows))
         if number == len(rows):
             rows.append([])
         rows[number].append(examples[i])
-        if left > size:
-            bisect.insort(room, (left - size, number))
+        if free > size:
+            bisect.insort(room, (free - size, number))
     return [_row(row, length) for row in rows]
 
 

@@ -109,13 +109,13 @@ def _digest(document: Document) -> bytes:
 
 def _limited(sizes: dict[bytes, int], limit: int) -> dict[bytes, int]:
     """Documents in the order of their hashes, a fair sample, until there are enough bytes."""
-    kept, total = {}, 0
+    chosen, total = {}, 0
     for digest in sorted(sizes):
         if total >= limit:
             break
-        kept[digest] = sizes[digest]
+        chosen[digest] = sizes[digest]
         total += sizes[digest]
-    return {digest: size for digest, size in sizes.items() if digest in kept}
+    return {digest: size for digest, size in sizes.items() if digest in chosen}
 
 
 def _held_out(sizes: dict[bytes, int], share: float) -> frozenset[bytes]:
@@ -158,12 +158,12 @@ def _fill(folder: Path, source: str, survey: _Survey, *, vocabulary: int, share:
 
 def _parts(source: str, survey: _Survey, share: float) -> Iterator[tuple[str, bool]]:
     """Each text once, with whether it is held out; what ends a document ends with the end token."""
-    seen = set()
+    digests = set()
     for document in documents(source, Reading(survey.reading.encoding)):
         digest = _digest(document)
-        if digest in seen or digest not in survey.sizes:
+        if digest in digests or digest not in survey.sizes:
             continue
-        seen.add(digest)
+        digests.add(digest)
         if not survey.few:
             yield _ended(document, document.text), digest in survey.held_out
             continue

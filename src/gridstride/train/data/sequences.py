@@ -50,8 +50,8 @@ class WindowSampler:
         """Inputs and targets, each [batch / world, sequence] of int64."""
         starts = [self._start(epoch, window) for epoch, window in self.numbers(step)]
         rows = np.stack([self.tokens[start : start + self.sequence + 1] for start in starts]).astype(np.int64)
-        both = torch.from_numpy(rows)
-        return both[:, :-1], both[:, 1:]
+        windows = torch.from_numpy(rows)
+        return windows[:, :-1], windows[:, 1:]
 
     def _start(self, epoch: int, window: int) -> int:
         order, shift = _epoch(self.seed, epoch, self.windows, self.sequence)

@@ -12,7 +12,6 @@ END = "<|endoftext|>"
 CHAT = ("<|system|>", "<|user|>", "<|assistant|>")
 """Reserved for who fine-tunes the model on conversations; no text holds them."""
 SPECIAL = (END, *CHAT)
-SMALLEST = 256 + len(SPECIAL)
 
 # A word, a number, a run of signs or a line's end with the next line's indentation is one candidate for a token, so
 # that in Python the step to the next line costs one token. GPT-4's pattern (cl100k), but for the line's end.
@@ -67,8 +66,8 @@ def token_bytes(tokenizer: Any) -> list[bytes]:
 def _byte_signs() -> dict[int, str]:
     """GPT-2's printable sign for each byte, as byte-level tokenizers spell their vocabulary."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = (byte for byte in range(256) if byte not in set(printable))
-    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    unprintable = (byte for byte in range(256) if byte not in set(printable))
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(unprintable)}
 
 
 def files(tokenizer: Any, *, context: int) -> dict[str, str]:

@@ -47,7 +47,7 @@ def attempt() -> int:
 
 
 @contextmanager
-def told(*, failures: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+def reported_failures(*, failures: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
     """Around all that a rank does: it ends with the code of what went wrong, said once for all ranks.
 
     Where `launch` started the rank it is handed over; else rank 0 says a refusal, and whoever failed its own error.

@@ -73,10 +73,10 @@ class ParallelDecoder:
 
     def mean(self, value: Tensor, weight: float = 1.0) -> Tensor:
         """The mean over data ranks of a value that stands for `weight` tokens on this one."""
-        both = self.total(torch.stack((value.detach() * weight, torch.full_like(value.detach(), weight))).double())
-        return both[0] / both[1]
+        sums = self.total(torch.stack((value.detach() * weight, torch.full_like(value.detach(), weight))).double())
+        return sums[0] / sums[1]
 
-    def whole(self) -> Decoder | None:
+    def gathered(self) -> Decoder | None:
         """All weights in one decoder: on the CPU of rank 0, None on the others. Called by all ranks together.
 
         Where each process has all weights it is the decoder itself.

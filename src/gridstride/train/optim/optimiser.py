@@ -49,15 +49,15 @@ def build(model: nn.Module, config: settings.OptimiserSection, precision: Precis
     PyTorch's Muon multiplies in bf16, so it is for devices where that is fast. It takes single matrices: those of
     experts, which lie in one tensor, are AdamW's.
     """
-    matrices, stacks, tables, others = _sorted(model)
-    rest = [{"params": tables, "weight_decay": 0.0}, {"params": others, "weight_decay": 0.0}]
+    matrices, stacks, tables, remaining = _sorted(model)
+    groups = [{"params": tables, "weight_decay": 0.0}, {"params": remaining, "weight_decay": 0.0}]
     if config.kind == "muon":
         kind = WideMuon if (precision.device, precision.name) == ("cpu", "fp32") else torch.optim.Muon
         muon = kind(matrices, lr=config.matrix_lr, weight_decay=config.weight_decay, momentum=config.momentum)
-        rest.append({"params": stacks, "weight_decay": config.weight_decay})
-        return Optimisers([muon, _adamw(rest, config)])
+        groups.append({"params": stacks, "weight_decay": config.weight_decay})
+        return Optimisers([muon, _adamw(groups, config)])
     decayed = {"params": matrices + stacks, "weight_decay": config.weight_decay}
-    return Optimisers([_adamw([decayed, *rest], config)])
+    return Optimisers([_adamw([decayed, *groups], config)])
 
 
 def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
@@ -65,14 +65,14 @@ def _sorted(model: nn.Module) -> tuple[list[Tensor], list[Tensor], list[Tensor],
     matrices: list[Tensor] = []
     stacks: list[Tensor] = []
     tables: list[Tensor] = []
-    others: list[Tensor] = []
+    remaining: list[Tensor] = []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
         table = any(word in name for word in _TABLES)
         layered = stacks if parameter.ndim > 2 else matrices
-        (others if parameter.ndim < 2 else tables if table else layered).append(parameter)
-    return matrices, stacks, tables, others
+        (remaining if parameter.ndim < 2 else tables if table else layered).append(parameter)
+    return matrices, stacks, tables, remaining
 
 
 def _adamw(groups: list[dict[str, Any]], config: settings.OptimiserSection) -> torch.optim.Optimizer:
@@ -93,7 +93,7 @@ def clip(parameters: Iterable[Tensor], norm: float) -> Tensor:
     for parameter in parameters:
         if parameter.grad is not None:
             kinds.setdefault(_kind(parameter.grad), []).append(parameter.grad)
-    norms = [_whole(torch.nn.utils.get_total_norm(grads, foreach=None)) for grads in kinds.values()]
+    norms = [_full_tensor(torch.nn.utils.get_total_norm(grads, foreach=None)) for grads in kinds.values()]
     total = torch.linalg.vector_norm(torch.stack(norms)) if norms else torch.zeros(())
     if norm:
         scale = (norm / (total + 1e-6)).clamp(max=1.0)
@@ -107,5 +107,5 @@ def _kind(grad: Tensor) -> object:
     return (grad.device_mesh, grad.placements) if isinstance(grad, DTensor) else grad.device
 
 
-def _whole(norm: Tensor) -> Tensor:
+def _full_tensor(norm: Tensor) -> Tensor:
     return norm.full_tensor() if isinstance(norm, DTensor) else norm

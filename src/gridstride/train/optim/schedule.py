@@ -37,8 +37,8 @@ def plan_by_time(
     """
     if step < 1 or seconds < budget * (1 - schedule.decay_share):
         return None
-    left = max(budget - seconds, 0.0)
-    return SchedulePlan(step, step + max(round(left * speed), 1))
+    seconds_left = max(budget - seconds, 0.0)
+    return SchedulePlan(step, step + max(round(seconds_left * speed), 1))
 
 
 def factor(schedule: settings.ScheduleSection, step: int, plan: SchedulePlan | None) -> float:

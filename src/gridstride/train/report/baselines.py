@@ -103,15 +103,15 @@ def _interpolated(
     contexts, starts = np.unique(pairs // symbols, return_index=True)
     kinds = np.diff(np.append(starts, len(pairs)))
     totals = np.add.reduceat(pair_counts, starts)
-    seen = _looked_up(pairs, pair_counts, held_context * symbols + held_symbol)
-    total = _looked_up(contexts, totals, held_context)
-    kind = _looked_up(contexts, kinds, held_context)
-    known = total > 0
-    result: Symbols = np.where(known, (seen + kind * below) / np.where(known, total + kind, 1), below)
+    pair_count = _counts_of(pairs, pair_counts, held_context * symbols + held_symbol)
+    total = _counts_of(contexts, totals, held_context)
+    kind = _counts_of(contexts, kinds, held_context)
+    has_context = total > 0
+    result: Symbols = np.where(has_context, (pair_count + kind * below) / np.where(has_context, total + kind, 1), below)
     return result
 
 
-def _looked_up(keys: Symbols, values: Symbols, queries: Symbols) -> Symbols:
+def _counts_of(keys: Symbols, values: Symbols, queries: Symbols) -> Symbols:
     positions = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
     counts_found: Symbols = np.where(keys[positions] == queries, values[positions], 0)
     return counts_found

@@ -53,8 +53,8 @@ class Clock:
         return (self._progress.step - self._from[0]) / (self._progress.seconds - self._from[1])
 
     def _passed(self) -> float:
-        before, self._last = self._last, now()
-        passed, used = self._last[0] - before[0], self._last[1] - before[1]
+        previous, self._last = self._last, now()
+        passed, used = self._last[0] - previous[0], self._last[1] - previous[1]
         self._progress.seconds += passed
         self._progress.processor_seconds += used
         return passed

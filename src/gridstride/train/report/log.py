@@ -14,8 +14,8 @@ class Log:
 
     def __init__(self, folder: RunFolder, *, step: int, tensorboard: bool) -> None:
         """`step`: steps already done; what was logged of later ones, before a kill, will come again."""
-        kept = [entry for entry in folder.log_entries() if entry.get("step", 0) <= step] if step else []
-        folder.write("log.jsonl", "".join(json.dumps(entry) + "\n" for entry in kept))
+        earlier = [entry for entry in folder.log_entries() if entry.get("step", 0) <= step] if step else []
+        folder.write("log.jsonl", "".join(json.dumps(entry) + "\n" for entry in earlier))
         self._file = folder.log.open("a", encoding="utf-8")
         self._board = _board(folder, step) if tensorboard else None
 

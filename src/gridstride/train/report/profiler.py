@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import torch
 
+from gridstride.closed_at_end import ClosedAtEnd
 
-class Profiler:
+
+class Profiler(ClosedAtEnd):
     """Records steps first … last (counted from 0) into a Chrome trace; without steps it does nothing."""
 
     def __init__(self, steps: list[int], file: Path, device: torch.device) -> None:
@@ -17,14 +18,6 @@ class Profiler:
         self._file = file
         self._device = device
         self._running: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._stop()
 
     def at(self, step: int) -> None:
         """Called before each step."""
@@ -35,9 +28,9 @@ class Profiler:
             self._running = torch.profiler.profile(activities=kinds)
             self._running.start()
         elif step == self._last + 1:
-            self._stop()
+            self.close()
 
-    def _stop(self) -> None:
+    def close(self) -> None:
         if self._running is not None:
             self._running.stop()
             self._running.export_chrome_trace(str(self._file))

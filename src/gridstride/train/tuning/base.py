@@ -39,7 +39,7 @@ class Base:
 
     @cached_property
     def shape(self) -> DecoderConfig:
-        with said():
+        with tuning_errors():
             return models.read_config(models.find(str(self.folder)))
 
     @cached_property
@@ -48,18 +48,18 @@ class Base:
         tune = self.tune
         if tune.method == "full":
             return None
-        with said("tune.targets: "):
+        with tuning_errors("tune.targets: "):
             targets = lora.targets(tune.targets, self.shape)
         return LoraConfig(rank=tune.rank, alpha=tune.alpha, targets=targets, dropout=tune.dropout)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        with said():
+        with tuning_errors():
             return Tokenizer.load(self.folder)
 
     @cached_property
     def template(self) -> str:
-        with said():
+        with tuning_errors():
             own = chat.template(self.folder) if not self.tune.template else read_text(Path(self.tune.template))
         if own is None:
             raise TrainError(
@@ -70,7 +70,7 @@ class Base:
 
     def load(self) -> Decoder:
         """In fp32, on the CPU; with LoRA its layers have updates that change nothing yet, drawn by torch's seed."""
-        with said():
+        with tuning_errors():
             decoder = models.load(self.folder, dtype=torch.float32)
         if self.lora is not None:
             lora.add(decoder, self.lora)
@@ -78,7 +78,7 @@ class Base:
 
     @cached_property
     def digest(self) -> str:
-        with said():
+        with tuning_errors():
             return adapter.digest(self.folder)
 
     @cached_property
@@ -99,9 +99,9 @@ class Base:
 
 
 @contextmanager
-def said(before: str = "") -> Iterator[None]:
+def tuning_errors(prefix: str = "") -> Iterator[None]:
     """A model's mistakes are mistakes of what was asked for."""
     try:
         yield
     except ModelError as error:
-        raise TrainError(f"{before}{error}") from error
+        raise TrainError(f"{prefix}{error}") from error

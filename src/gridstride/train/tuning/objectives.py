@@ -55,10 +55,10 @@ class PreferenceLoss(nn.Module):
         with torch.no_grad():
             if self.base is None:
                 with lora.disabled(self.decoder):
-                    before = answer_logprobs(self.decoder, tokens_P2T, targets_P2T)
+                    base_logprobs = answer_logprobs(self.decoder, tokens_P2T, targets_P2T)
             else:
-                before = answer_logprobs(self.base, tokens_P2T, targets_P2T)
-        gained = answer_logprobs(self.decoder, tokens_P2T, targets_P2T) - before
+                base_logprobs = answer_logprobs(self.base, tokens_P2T, targets_P2T)
+        gained = answer_logprobs(self.decoder, tokens_P2T, targets_P2T) - base_logprobs
         return gained[:, 0] - gained[:, 1]
 
 

@@ -60,7 +60,7 @@ def task(config: settings.Config, say: Callable[[str], None]) -> Answers | Prefe
         answers = Answers(config, base, conversations(config.data.source, template, length=length, share=share), length)
     if left_out := answers.rows.left_out(length):
         say(f"left out: {left_out}")
-    say(answers.said())
+    say(answers.summary())
     return answers
 
 
@@ -100,7 +100,7 @@ class Tuning:
         if self.lora is not None:
             adapter.save(decoder, folder.adapter, base=base.folder.absolute(), lora=self.lora, files=base.own_template)
         else:
-            self._write_whole(decoder, folder)
+            self._write_merged(decoder, folder)
 
     def exported(self, decoder: Decoder, folder: RunFolder) -> Mapping[str, Tensor]:
         if self.lora is None:
@@ -131,7 +131,7 @@ class Tuning:
         lora_alone = self.lora is not None
         record["result"] = str(folder.adapter if lora_alone else folder.model)
         if lora_alone and self.config.tune.merged:
-            self._write_whole(decoder, folder)
+            self._write_merged(decoder, folder)
             record["merged"] = str(folder.model)
         if not draw(folder, folder.path / "curve.png"):
             say("no curve.png: that needs matplotlib, pip install 'gridstride[train]'")
@@ -141,7 +141,7 @@ class Tuning:
         """What else is known of the result."""
         return {}
 
-    def _write_whole(self, decoder: Decoder, folder: RunFolder) -> None:
+    def _write_merged(self, decoder: Decoder, folder: RunFolder) -> None:
         base = self.base
         state = {name: value.to(base.dtype) for name, value in lora.merged(decoder).items()}
         models.save_state(self.shape, state, folder.model, eos=base.tokenizer.eos, files=base.files)
@@ -161,7 +161,7 @@ class Answers(Tuning):
         self.learned = [row.learned for row in self.train]
         self.tokens_per_step = float(config.run.batch * length)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         tokens = sum(len(example.tokens) for example in self.rows.train)
         answers = sum(self.learned)
         full = tokens / (self.count * self.length)
@@ -203,7 +203,7 @@ class Preferences(Tuning):
         self.tokens_per_step = config.run.batch * 2.0 * float(np.mean([pair.length for pair in rows.train]))
         self.flops_per_token *= 4 / 3 if base.lora is None else 3 / 2  # the base looks at each token too
 
-    def said(self) -> str:
+    def summary(self) -> str:
         return f"{self.count} pairs, {len(self.rows.validation)} held out"
 
     def objective(self) -> nn.Module:

@@ -27,7 +27,8 @@ runtime (ERRORS), set by kernels that launch others; `split` is what a group of 
 local memory (a byte for each byte), 0 where reads are not checked. `polled` is where it last looked for what it waits
 for; `lane_epoch` counts what brings its lanes together, 0 in a group of lanes, which are not watched. `fenced_epoch` is
 the epoch of its first fence since its lanes met, `fenced_since` its stamp then: what it did since has other stamps.
-`lanes_gave` is 1 where one of its lanes has done an atomic since they met, without reading what it gives.
+Of `lanes_gave` bit 0 is 1 where one of its lanes has done an atomic since they met, without reading what it gives, bit
+1 where one has stored something volatile behind a fence.
 
 Of wgmma: whether a batch is open (`wgmma_inside`), how many batches it has `begun` and products it has `made`, how many
 groups it has `closed`, and for the last 8 how many products there were by then (`wgmma_marks`).
@@ -87,7 +88,8 @@ LAUNCH = Layout(
     near_first:i64 near:i64
     block_step:i64 block_first:i64 block_back:i32 warp_step:i32 warp_first:i32 warp_back:i32 warp_inverse:i32
     lanes_back:i32 in_step:i32 alone_on_device:i32 patience:i64 patience_left:i64
-     exited:i32 exited_site:i32 exited_size:i32 exited_address:i64""",
+     exited:i32 exited_site:i32 exited_size:i32 exited_address:i64
+     sm_numbers:ptr sm_of_worker:i32 sm_span:i32""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
@@ -108,7 +110,8 @@ is 0), and `near` blocks from `near_first` on (of clusters, the same). Races wit
 `lanes_watched`, or in all observed ones where `lanes_all` is 1. `exited` is 1 once the fast build has let an access go
 through to shared memory of a block that had ended, and the others say which.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
-is set; 0 where nothing can be unset. `origin` says which kernel this is to those who ask where a heap block comes from.
+is set; 0 where nothing can be unset. A block's %smid is the one of `sm_numbers` that worker · `sm_of_worker` + block
+mod `sm_span` says. `origin` says which kernel this is to those who ask where a heap block comes from.
 """
 
 TID_RECORD = 4 * LANES * 4

@@ -28,9 +28,10 @@ PAIR = Layout("pair", "key:i64 count:i64", align=16)
 PAIRS = 256
 """Entries, a power of two; of findings between more pairs of sites only the first are told."""
 
-GLOBAL_RACE, RACE_OF_LANES, GLOBAL_RACE_OF_LANES = 127, 126, 125
-"""Races in global memory, between the lanes of a warp in shared memory, and between those in global memory, among the
-kinds of findings by which they are counted: one between lanes must not hide one between warps."""
+GLOBAL_RACE, RACE_OF_LANES, GLOBAL_RACE_OF_LANES, RACE_OF_BLOCKS = 127, 126, 125, 124
+"""Races in global memory, between the lanes of a warp in shared memory, between those in global memory, and between the
+blocks of a cluster in shared memory, among the kinds of findings by which they are counted: one between lanes must not
+hide one between warps, nor one within a block one between blocks."""
 
 
 def pair_key(kind: int, site: int, other: int) -> int:

@@ -13,6 +13,7 @@ RACE = Layout(
     f"""clock:i32 words:i32 shift:i32 warps:i32 floor:i32[32] released:i32[32] fenced:i32[32] seen:i32[1024]
     where:ptr values:ptr size:i32 first:i32 pending:i32 released_at:i32 shadow:shadow* block:i64
     acquired:i32[32] current:i32[32] unset:i32 storing:i32 storing_bytes:i32 fenced_stamps:i32
+    met:i32[32] given:i32[1024]
     phase_count:i32 phase_objects:i64[{PHASE_OBJECTS}] phase_clocks:i32[{2 * 32 * PHASE_OBJECTS}]""",
 )
 """Head of a block's shadow: vector clocks (`seen[w * 32 + v]`: how far warp w knows of warp v;
@@ -22,7 +23,9 @@ and `storing` the lanes that store `storing_bytes` each.
 
 For races between blocks (SHADOW): the block's linear index and `first` stamp, the latest of its stamps that no fence
 is behind yet (`pending`) and of those that are not published for all that (`fenced_stamps`), each warp's `current`
-stamp, and when it last acquired what other blocks have published (`released_at`: for all).
+stamp, and when it last acquired what other blocks have published (`released_at`: for all). `met` is the stamp
+under which all lanes of a warp met last, `given[w * 32 + l]` that under which lane l of warp w last told others of what
+it had done.
 
 `phase_objects` are addresses of the block's `phase_count` mbarriers, `phase_clocks` two clocks for each: what arrivals
 gave, and what they had given when the last phase ended.
@@ -35,11 +38,18 @@ PLANES = ("written", "writer", "read", "reader", "read_before", "reader_before")
 
 ATOMIC, VOLATILE = 1 << 13, 1 << 14
 """Bits of who made an access to shared memory, beside site, warp and lane."""
+SEVERAL, COMPARED, COPIED = 0x80, 0x40, 0x20
+"""Beside a lane: others of its warp have read the unit in the same epoch, or done an atomic there. Or it has started a
+copy that somebody waited for at an mbarrier, which all know of but those for whom another lane of their warp waits.
+
+COMPARED: it has done an atomic that looks at the value itself. Plain accesses of the same warp go past it, for such
+words are often read first, to save the atomic; loads that have this bit themselves do not (analysis/settled_reads).
+"""
 
 LANE_SHADOW = Layout(
     "lanes",
     "epoch:i32[32] met:i32[32] gathered:i32[32] known:i32[32768] released:i32[1024] before:i32[1024] knowing:i32[32] "
-    "given:i32[1024]",
+    "given:i32[1024] fenced:i32[1024] told:i32[1024] begun:i32[32]",
 )
 """Head of a block's shadow for races within a warp; two entries for each unit follow (see
 runtime/sanitize/shared_lane_races). By warp: the epoch now, the last one at whose end all lanes met, the last one at
@@ -47,7 +57,8 @@ whose end they at least were at one instruction, and for each lane 32 numbers: u
 The others are for those that wait at an mbarrier (runtime/sanitize/lane_orders): `released[w * 32 + l]` is up to which
 epoch others may know what lane l of warp w did, `before[w * 32 + v]` the epoch of warp v up to which all lanes of warp
 w know, `knowing` which ones know more. `given[w * 32 + l]` is up to which epoch lanes of warp w know from atomics what
-lane l of it did (runtime/sanitize/lane_atomics)."""
+lane l of it did (runtime/sanitize/lane_atomics), `told[w * 32 + l]` the same of those who poll what lane l stored
+behind a fence, the last of which was in epoch `fenced[w * 32 + l]`; `begun` is the last epoch before the block's."""
 
 SHADOW = Layout(
     "shadow",
@@ -89,9 +100,10 @@ OF_ATOMIC = 1 << 3
 UNWATCHED = 0xFF
 """Instead of how strong an access is: races are looked for elsewhere."""
 
-EVENT = Layout("event", "who:i64 published:i32 fenced:i32 next:i32", align=8)
+EVENT = Layout("event", "who:i64 published:i32 fenced:i32 next:i32 lanes:i32 epoch:i32", align=8)
 """Entry stamp - `base` of the table of events: block << 5 | warp that works under the stamp, the clock when what it had
-done was published, and when a fence came behind it (0: not yet), and the stamp before in its block's list."""
+done was published, and when a fence came behind it (0: not yet), and the stamp before in its block's list. `lanes` have
+written plainly in global memory under it since they last met, which was at the end of `epoch`, and not told of it."""
 
 CLUSTER_OBJECTS = 256
 """Places for mbarriers in a cluster's shadow; with more, all order all."""

@@ -6,7 +6,7 @@ import difflib
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,12 @@ class Chip:
     allocation: Mapping[str, int]
     prediction: Mapping[str, float]
     timeline: Mapping[str, float]
+
+    def part(self, multiprocessors: tuple[int, ...] | None) -> Chip:
+        """The chip with as many multiprocessors as a launch may run on; L2 and DRAM are all there."""
+        if multiprocessors is None:
+            return self
+        return replace(self, properties=replace(self.properties, multiprocessors=len(multiprocessors)))
 
     def resident_blocks(self, threads: int, shared: int, registers: int = 0) -> int:
         """Blocks of this size that one multiprocessor holds at a time; `shared` in bytes, `registers` per thread.

@@ -24,7 +24,7 @@ def address_message(kind: str, record: Any, site: KernelSite | None, device: Vir
             return _misaligned(record, site)
         case "use_after_free":
             what = f"{verb(site)} of {int(record['fault_size'])} bytes"
-            return f"{what} at address {_address(record)} after free: {_heap_place(record, device)}"
+            return f"{what} at address {_address(record)} after free: {_heap_location(record, device)}"
     return _wrong_free(record, device)
 
 
@@ -52,7 +52,7 @@ def _misaligned(record: Any, site: KernelSite | None) -> str:
     )
 
 
-def _heap_place(record: Any, device: VirtualDevice) -> str:
+def _heap_location(record: Any, device: VirtualDevice) -> str:
     """Where in the heap an address is."""
     address = int(record["fault_address"])
     block = device.heap.block(address)
@@ -68,7 +68,7 @@ def _wrong_free(record: Any, device: VirtualDevice) -> str:
     block = device.heap.block(int(record["fault_address"]))
     if block is not None and block.freed and block.start == int(record["fault_address"]):
         return f"free of {_address(record)} for the second time (a block of {block.size} bytes)"
-    return f"free of {_address(record)}, which malloc did not give: {_heap_place(record, device)}"
+    return f"free of {_address(record)}, which malloc did not give: {_heap_location(record, device)}"
 
 
 def _out_of_bounds(record: Any, site: KernelSite | None, device: VirtualDevice) -> str:
@@ -82,15 +82,15 @@ def _out_of_bounds(record: Any, site: KernelSite | None, device: VirtualDevice) 
                 "bytes: the hardware stops the kernel there; start, leading and stride count units of 16 bytes"
             )
         if site is not None and site.array is not None and 0 <= signed(address) <= held - size:
-            return f"{what} at {_past_array(site.array, address, size)}"
+            return f"{what} at {_beyond_array(site.array, address, size)}"
         hint = cluster_faults.other_block(site, record)
         return f"{what} at offset {signed(address)} of shared memory, of which the block has {held} bytes{hint}"
     if space == CLUSTER_SPACE:
-        return f"{what} at {cluster_faults.place_in_cluster(record)}"
+        return f"{what} at {cluster_faults.offset_in_block(record)}"
     if space == 2:
         return f"{what} at offset {signed(address)} of local memory, outside the thread's own array"
     if device.heap.block(address) is not None:
-        return f"{what} at address {_address(record)} of the device heap: {_heap_place(record, device)}"
+        return f"{what} at address {_address(record)} of the device heap: {_heap_location(record, device)}"
     if address < 1 << 16:
         return f"{what} at address {_address(record)}: a null pointer (as an array without elements is)"
     near = device.arena.nearest(address)
@@ -101,7 +101,7 @@ def _out_of_bounds(record: Any, site: KernelSite | None, device: VirtualDevice) 
     return f"{what} at address {_address(record)}, {nearest}{_ELSEWHERE if far else ''}"
 
 
-def _past_array(array: Sequence[Any], address: int, size: int) -> str:
+def _beyond_array(array: Sequence[Any], address: int, size: int) -> str:
     """Where beside a shared array an address is that is the block's all the same."""
     name, start, held = array
     if address < start:

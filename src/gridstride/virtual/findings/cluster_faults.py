@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 _ARRIVED_TWICE = 1
 
 
-def place_in_cluster(record: Any) -> str:
+def offset_in_block(record: Any) -> str:
     """Where a faulting `shared::cluster` address is: an offset and a rank, and what there is."""
     address, held = int(record["fault_address"]), int(record["shared_size"])
-    many = int(np.prod(record["cluster"]))
+    cluster_blocks = int(np.prod(record["cluster"]))
     number, offset = address >> RANK_SHIFT & 0xFF, address & (1 << RANK_SHIFT) - 1
     if offset >> RANK_SHIFT - 1:  # a little before the start of the next one
         number, offset = number + 1, offset - (1 << RANK_SHIFT)
     if number == 0:
         return f"offset {offset} of the block's own shared memory, of which it has {held} bytes"
     where = f"offset {offset} of shared memory of block rank {number - 1}"
-    if number > many:
-        blocks = "block (rank 0)" if many == 1 else f"blocks (ranks 0 to {many - 1})"
-        return f"{where}: the cluster has {many} {blocks}"
+    if number > cluster_blocks:
+        blocks = "block (rank 0)" if cluster_blocks == 1 else f"blocks (ranks 0 to {cluster_blocks - 1})"
+        return f"{where}: the cluster has {cluster_blocks} {blocks}"
     return f"{where}, which has {held} bytes"
 
 
@@ -86,16 +86,16 @@ def _block(session: Session, tables: Tables, worker: int, slot: int) -> str:
     name = f"block ({', '.join(str(int(c)) for c in block['ctaid'])})"
     if not block["active"]:
         return f"{name} has ended"
-    many = session.demand.warps
+    warps_per_block = session.demand.warps
     waiting: dict[str, list[int]] = {}
-    for number, warp in enumerate(session.warps[worker][slot * many : (slot + 1) * many]):
+    for number, warp in enumerate(session.warps[worker][slot * warps_per_block : (slot + 1) * warps_per_block]):
         if warp["state"] == WAITING:
-            waiting.setdefault(_where(tables, int(warp["site"])), []).append(number)
+            waiting.setdefault(_location_text(tables, int(warp["site"])), []).append(number)
     parts = [f"{_warps(numbers)} at {where}" for where, numbers in waiting.items()]
     return f"{name}: {', '.join(parts) or 'no warp'}"
 
 
-def _where(tables: Tables, site: int) -> str:
+def _location_text(tables: Tables, site: int) -> str:
     kernel_site = tables.sites[site] if site < len(tables.sites) else None
     if kernel_site is None:
         return "a barrier"

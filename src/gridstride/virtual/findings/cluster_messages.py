@@ -33,7 +33,7 @@ def block_of(ctaid: Dim3, cluster: Dim3, rank: int) -> Dim3:
     return (x, y, z)
 
 
-def _now(site: KernelSite | None) -> str:
+def _verb(site: KernelSite | None) -> str:
     """What an instruction does to memory: reads, writes, or changes as atomics do."""
     opcode = site.name.partition(".")[0] if site else "ld"
     copies = site is not None and site.name.startswith("cp.") and ".shared" in site.name.partition("global")[0]
@@ -42,39 +42,40 @@ def _now(site: KernelSite | None) -> str:
     return "changes" if opcode in ("atom", "red") else "reads"
 
 
-def _then(site: KernelSite | None) -> str:
-    return {"writes": "wrote", "changes": "changed", "reads": "read"}[_now(site)]
+def _past_verb(site: KernelSite | None) -> str:
+    return {"writes": "wrote", "changes": "changed", "reads": "read"}[_verb(site)]
 
 
 def race(
-    here: KernelSite | None,
+    site: KernelSite | None,
     thread: Dim3,
     address: ClusterAddress,
     owner: Dim3,
     other: Dim3,
-    them: Dim3,
-    there: KernelSite | None,
+    other_thread: Dim3,
+    other_site: KernelSite | None,
 ) -> str:
     """Two blocks at one place with nothing between."""
     return (
-        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {address.owner}) at offset "
-        f"{address.offset}, which thread {them} of block {other} {_then(there)} in line "
-        f"{there.line if there else None} with nothing between that orders the two blocks: is a cluster.sync() "
+        f"thread {thread} {_verb(site)} shared memory of block {owner} (rank {address.owner}) at offset "
+        f"{address.offset}, which thread {other_thread} of block {other} {_past_verb(other_site)} in line "
+        f"{other_site.line if other_site else None} with nothing between that orders the two blocks: is a "
+        "cluster.sync() "
         "missing, or a wait on an mbarrier?"
     )
 
 
-def early(here: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+def early(site: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
     """An access that nothing orders after the beginning of the block whose memory it is."""
     return (
-        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), of which it does not "
+        f"thread {thread} {_verb(site)} shared memory of block {owner} (rank {rank}), of which it does not "
         "know whether it has begun: only after a first cluster.sync() are all blocks of a cluster there"
     )
 
 
-def ended(here: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
+def ended(site: KernelSite | None, thread: Dim3, owner: Dim3, rank: int) -> str:
     """An access that nothing orders before the end of the block whose memory it is."""
     return (
-        f"thread {thread} {_now(here)} shared memory of block {owner} (rank {rank}), which does not wait for that "
+        f"thread {thread} {_verb(site)} shared memory of block {owner} (rank {rank}), which does not wait for that "
         "before it ends: the hardware may have given its memory away by then; a cluster.sync() at the end keeps it"
     )

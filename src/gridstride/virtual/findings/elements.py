@@ -28,13 +28,13 @@ class Array:
 
     def at(self, address: int) -> str:
         """`x[3]`; bytes where the elements are not known."""
-        ahead = address - self.start
-        return f"{self.name}[{ahead // self.element}]" if self.element else f"byte {ahead} of {self.name}"
+        offset = address - self.start
+        return f"{self.name}[{offset // self.element}]" if self.element else f"byte {offset} of {self.name}"
 
     @property
     def extent(self) -> str:
         """`1000 elements`."""
-        return _many(self.size // self.element, "element") if self.element else _many(self.size, "byte")
+        return _plural(self.size // self.element, "element") if self.element else _plural(self.size, "byte")
 
 
 def array_of(kernel: LoadedKernel, packed: bytes, index: int) -> Array | None:
@@ -76,14 +76,14 @@ def out_of_array(kernel: LoadedKernel, finding: KernelFinding, site: KernelSite 
     """
     if finding.kind != "out_of_bounds" or " at address " not in finding.message or finding.address is None:
         return finding
-    array = _made_from(kernel, site, packed) or _beside(kernel, packed, finding.address)
+    array = _source_array(kernel, site, packed) or _beside(kernel, packed, finding.address)
     if array is None:
         return finding
     what, _, _ = finding.message.partition(" at address ")
-    ahead = finding.address - array.start
-    side = "before the start" if ahead < 0 else "past the end" if ahead >= array.size else "over the end"
+    offset = finding.address - array.start
+    side = "before the start" if offset < 0 else "past the end" if offset >= array.size else "over the end"
     where = f"{array.at(finding.address)}{' of ' if array.element else ', which has '}{array.extent}"
-    return replace(finding, message=f"{what} at {where}, {_far(array, ahead)}{side} of its memory")
+    return replace(finding, message=f"{what} at {where}, {_distance(array, offset)}{side} of its memory")
 
 
 _POLLED = re.compile(r"the \d+ bytes at address (0x[0-9a-f]+) again and again")
@@ -101,12 +101,12 @@ def polled_in_array(kernel: LoadedKernel, finding: KernelFinding, packed: bytes)
     )
 
 
-def _far(array: Array, ahead: int) -> str:
-    beyond = -ahead if ahead < 0 else ahead - array.size
-    return f"{_many(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
+def _distance(array: Array, offset: int) -> str:
+    beyond = -offset if offset < 0 else offset - array.size
+    return f"{_plural(beyond, 'byte')} " if beyond > 0 else "just " if beyond == 0 else ""
 
 
-def _made_from(kernel: LoadedKernel, site: KernelSite | None, packed: bytes) -> Array | None:
+def _source_array(kernel: LoadedKernel, site: KernelSite | None, packed: bytes) -> Array | None:
     function = kernel.module.parsed.functions.get(site.function) if site is not None else None
     if site is None or function is None or function.name != kernel.name:
         return None
@@ -125,5 +125,5 @@ def _beside(kernel: LoadedKernel, packed: bytes, address: int) -> Array | None:
     return array_at(kernel, packed, address) if close else None
 
 
-def _many(count: int, what: str) -> str:
+def _plural(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"

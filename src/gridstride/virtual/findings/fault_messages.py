@@ -79,20 +79,20 @@ class _Stop:
 
     kind: str
     record: Any
-    place: KernelSite | None
+    site: KernelSite | None
     session: Session
     tables: Tables
     device: VirtualDevice
 
 
 def _address(stop: _Stop) -> str:
-    return address_message(stop.kind, stop.record, stop.place, stop.device)
+    return address_message(stop.kind, stop.record, stop.site, stop.device)
 
 
 def _timeout(stop: _Stop) -> str:
     session, device = stop.session, stop.device
     started, blocks = min(int(stop.record["next"]), int(stop.record["blocks"])), int(stop.record["blocks"])
-    state = "the loop here had not ended" if stop.place else f"{started:,} of {blocks:,} blocks had been started"
+    state = "the loop here had not ended" if stop.site else f"{started:,} of {blocks:,} blocks had been started"
     limited = device.schedule is not None and device.schedule.resident is not None
     waits = polled(session, stop.tables, device) + (not_started(session) if limited else "")
     more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
@@ -115,17 +115,17 @@ def _too_many_groups(_stop: _Stop) -> str:
 
 
 def _trap(stop: _Stop) -> str:
-    at = stop.place is not None and stop.place.name == "brkpt"
+    at = stop.site is not None and stop.site.name == "brkpt"
     return "a breakpoint (brkpt), and no debugger" if at else "the kernel stopped itself (trap)"
 
 
 def _exited_block(stop: _Stop) -> str:
     size, address = int(stop.record["fault_size"]), int(stop.record["fault_address"])
-    return cluster_faults.exited(f"{verb(stop.place)} of {size} bytes", address)
+    return cluster_faults.exited(f"{verb(stop.site)} of {size} bytes", address)
 
 
 def _object(stop: _Stop) -> str:
-    return object_message(stop.kind, stop.record, stop.place, stop.device)
+    return object_message(stop.kind, stop.record, stop.site, stop.device)
 
 
 def _assertion(
@@ -142,9 +142,9 @@ def _assertion(
         f"{assertion.file}:{assertion.line}: {assertion.function}: block: [{where}], thread: [{who}] "
         f"Assertion `{assertion.expression}` failed."
     )
-    others = int(record["fault_mask"]).bit_count() - 1
-    if others:
-        message += f" (and in {others} other thread{'s' if others > 1 else ''} of the warp)"
+    other_count = int(record["fault_mask"]).bit_count() - 1
+    if other_count:
+        message += f" (and in {other_count} other thread{'s' if other_count > 1 else ''} of the warp)"
     return message, assertion.file, assertion.line
 
 
@@ -195,7 +195,7 @@ def _warps(numbers: Sequence[int]) -> str:
 
 
 def _invalid(stop: _Stop) -> str:
-    site, record = stop.place, stop.record
+    site, record = stop.site, stop.record
     if site is not None and site.name.startswith("call"):
         return "a call through a pointer that is no function of this module"
     if site is not None and site.name.startswith("wgmma"):

@@ -91,6 +91,6 @@ def _heap_leaks(device: VirtualDevice) -> Iterator[KernelFinding]:
         leaks.setdefault((origin.kernel, file, line), []).append(leak)
     for group in leaks.values():
         total = sum(int(leak.message) for leak in group)
-        many = f"{len(group)} blocks from malloc, {total} bytes," if len(group) > 1 else f"{total} bytes from malloc"
+        amount = f"{len(group)} blocks from malloc, {total} bytes," if len(group) > 1 else f"{total} bytes from malloc"
         end = "were never freed, the first by this thread" if len(group) > 1 else "were never freed"
-        yield replace(group[0], message=f"{many} {end}: the device heap keeps them from launch to launch")
+        yield replace(group[0], message=f"{amount} {end}: the device heap keeps them from launch to launch")

@@ -31,8 +31,8 @@ def object_message(kind: str, record: Any, site: KernelSite | None, device: Virt
         case "unknown":
             return _unknown(kind, number, device)
         case "other_kind":
-            other = "surface" if kind == "texture" else "texture"
-            return f"a {other} object where a {kind} object is needed: {_MAKERS[kind]} makes one"
+            given_kind = "surface" if kind == "texture" else "texture"
+            return f"a {given_kind} object where a {kind} object is needed: {_MAKERS[kind]} makes one"
         case "geometry":
             return _geometry(kind, object_record, size & SHAPE, site)
         case "form":

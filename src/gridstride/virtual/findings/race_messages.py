@@ -9,7 +9,8 @@ import numpy as np
 
 from gridstride.protocol import Dim3
 from gridstride.virtual.abi.finding_kinds import FAULT, FAULTS
-from gridstride.virtual.abi.finding_records import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, pair_key
+from gridstride.virtual.abi.finding_records import GLOBAL_RACE, GLOBAL_RACE_OF_LANES, SINGLE_LANE_WAIT, pair_key
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.findings.elements import array_at
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
@@ -50,12 +51,15 @@ def global_race(
 ) -> KernelFinding:  # fmt: skip
     """The finding that a record of a race in global memory, or of a read that no order helps, stands for."""
     sites, (grid, block) = variant.tables.sites, shape
-    here, there = (sites[int(record[f])] if int(record[f]) < len(sites) else None for f in ("site", "other_site"))
+    own_site, other_site = (
+        sites[int(record[f])] if int(record[f]) < len(sites) else None for f in ("site", "other_site")
+    )
     own: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     other = block_of(grid, int(record["other_block"]))
     warps = int(record["warp"]), int(record["other_warp"])
-    own_side = _side(here, own, thread_of(block, warps[0], int(record["lane"])), warps[0])
-    other_side = _side(there, other, thread_of(block, warps[1], int(record["other_lane"])), warps[1])
+    own_side = _side(own_site, own, thread_of(block, warps[0], int(record["lane"])), warps[0])
+    their_lane = int(record["other_lane"])
+    other_side = _side(other_site, other, thread_of(block, warps[1], their_lane & (LANES - 1)), warps[1])
     address = int(record["address"])
     kind = FAULTS[int(record["kind"])]
     lanes = own_side.block == other_side.block and own_side.warp == other_side.warp
@@ -63,6 +67,7 @@ def global_race(
     key = pair_key(counted if kind == "race" else FAULT[kind], int(record["site"]), int(record["other_site"]))
     count = int(pairs["count"][pairs["key"] == key].sum())
     say = {"race": _message, "proxy_fence": _unfenced}.get(kind, _past_the_caches)
+    say = _ordered_by_one_lane if their_lane & SINGLE_LANE_WAIT else say
     message = say(own_side, other_side, _element(kernel, packed, address), count)
     return KernelFinding(
         kind, message, kernel.title, own_side.file, own_side.line, own, own_side.thread, address, other_side.access()
@@ -107,11 +112,26 @@ def _message(own_side: Side, other_side: Side, where: str, count: int) -> str:
     same = own_side.block == other_side.block
     warp = " of the same warp" if own_side.warp == other_side.warp else ""
     me = f"thread {own_side.thread}" + ("" if same else f" of block {own_side.block}")
-    them = f"thread {other_side.thread}" + (warp if same else f" of block {other_side.block}")
+    other_thread = f"thread {other_side.thread}" + (warp if same else f" of block {other_side.block}")
     more = f" ({count} times between these two lines)" if count > 1 else ""
     return (
-        f"{me} {does} {where}, which {them} {did} in line {other_side.line} with nothing to say which "
+        f"{me} {does} {where}, which {other_thread} {did} in line {other_side.line} with nothing to say which "
         f"comes first{more}: {_advice(own_side, other_side, same)}"
+    )
+
+
+def _ordered_by_one_lane(own_side: Side, other_side: Side, where: str, count: int) -> str:
+    """Of a write that another lane of its warp has told of."""
+    does = "writes" if own_side.did == "wrote" else "reads"
+    me, other_thread = f"thread {own_side.thread}", f"thread {other_side.thread}"
+    if own_side.block != other_side.block:
+        me, other_thread = f"{me} of block {own_side.block}", f"{other_thread} of block {other_side.block}"
+    more = f" ({count} times between these two lines)" if count > 1 else ""
+    return (
+        f"{me} {does} {where}, which {other_thread} wrote in line {other_side.line}, and one lane told of it (by a "
+        "flag, a "
+        f"counter or at an mbarrier) for its whole warp{more}: that says nothing of the other lanes, behind a fence or "
+        "not. Is a __syncwarp() missing before the one tells?"
     )
 
 
@@ -119,14 +139,15 @@ def _past_the_caches(own_side: Side, other_side: Side, where: str, count: int) -
     """Of a read through the read-only path and a write in the same launch, in whatever order."""
     verb = {"wrote": "writes", "read": "reads", "changed": "changes atomically", "touched": "touches"}[own_side.did]
     did = "changed atomically" if other_side.did == "changed" else other_side.did
-    me, them = f"thread {own_side.thread}", f"thread {other_side.thread}"
+    me, other_thread = f"thread {own_side.thread}", f"thread {other_side.thread}"
     if own_side.block != other_side.block:
-        me, them = f"{me} of block {own_side.block}", f"{them} of block {other_side.block}"
+        me, other_thread = f"{me} of block {own_side.block}", f"{other_thread} of block {other_side.block}"
     path = " through the read-only cache"
     more = f" ({count} times between these two lines)" if count > 1 else ""
-    here, there = (path, "") if own_side.did == "read" else ("", path)
+    own_path, other_path = (path, "") if own_side.did == "read" else ("", path)
     return (
-        f"{me} {verb} {where}{here}, which {them} {did}{there} in line {other_side.line} of the same launch{more}: "
+        f"{me} {verb} {where}{own_path}, which {other_thread} {did}{other_path} in line {other_side.line} of the "
+        f"same launch{more}: "
         "that cache (ld.global.nc) is not kept coherent, and no barrier or fence orders it, so the read may give the "
         "old value or the new; it is what __ldg and `const … __restrict__` make, which promise that nobody writes "
         "there while the kernel runs: read it with a plain load, or write to another array"

@@ -28,7 +28,7 @@ def reported(
     """The findings that did not stop the launch; one for each pair of places in the source."""
     count = min(int(session.launch["finding_count"][0]), MAX_FINDINGS)
     cluster: Dim3 = tuple(int(n) for n in session.launch["cluster"][0])  # type: ignore[assignment]
-    seen: dict[tuple[Any, ...], KernelFinding] = {}
+    first_of: dict[tuple[Any, ...], KernelFinding] = {}
     later: list[KernelFinding] = []
     grid: Dim3 = tuple(int(n) for n in session.launch["grid"][0])  # type: ignore[assignment]
     for record in session.findings[:count]:
@@ -37,12 +37,16 @@ def reported(
             findings = global_race(kernel, (grid, block), record, variant, packed, pairs)
         else:
             findings = _finding(kernel, block, record, variant, packed, cluster)
-        other = findings.other.line if findings.other else None
-        first = seen.setdefault((findings.kind, findings.line, other, within_warp(findings, block)), findings)
-        there = _place(variant, int(record["other_site"]))
-        if first is findings and findings.kind == "uninitialised_read" and stored_nothing(record, there):
+        other_line = findings.other.line if findings.other else None
+        reach = (within_warp(findings, block), not record["space"] and _between_blocks(findings))
+        first = first_of.setdefault((findings.kind, findings.line, other_line, *reach), findings)
+        other_site = _site_at(variant, int(record["other_site"]))
+        if first is findings and findings.kind == "uninitialised_read" and stored_nothing(record, other_site):
             later.append(findings)
-    return explained(tuple(seen.values()), block, later)
+    # A barrier of the cluster is one of its blocks, too: what races within a block on the same lines is mended by it.
+    wider = [_lines_of(f) for (*_, across), f in first_of.items() if across]
+    causes = (f for (*_, across), f in first_of.items() if across or f.kind != "race" or _lines_of(f) not in wider)
+    return explained(tuple(causes), block, later)
 
 
 def explained(
@@ -82,15 +86,20 @@ def within_warp(finding: KernelFinding, block: Dim3) -> bool:
     return finding.block == other.block and warp_of(block, finding.thread) == warp_of(block, other.thread)
 
 
+def _between_blocks(finding: KernelFinding) -> bool:
+    """Whether it is a race with another block, in shared memory one of the same cluster."""
+    return finding.kind == "race" and finding.other is not None and finding.other.block != finding.block
+
+
 def _lines_of(finding: KernelFinding) -> frozenset[Any]:
     other = finding.other
-    return frozenset((one.file, one.line) for one in (finding, other) if one is not None)
+    return frozenset((access.file, access.line) for access in (finding, other) if access is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What the words for a record of the observed build are made of: `here` and `thread` are where it was noticed,
-    `other` and `them` the other side, in block `elsewhere`; `at` is what the record's address says.
+    """What the words for a record of the observed build are made of: `site` and `thread` are where it was noticed,
+    `other` and `other_thread` the other side, in block `elsewhere`; `at` is what the record's address says.
     """
 
     of: LoadedKernel
@@ -100,10 +109,10 @@ class _Note:
     packed: bytes
     cluster: Dim3
     ctaid: Dim3
-    here: KernelSite | None
-    there: KernelSite | None
+    site: KernelSite | None
+    other_site: KernelSite | None
     thread: Dim3
-    them: Dim3
+    other_thread: Dim3
     at: cluster_messages.ClusterAddress
     elsewhere: Dim3
     other: OtherAccess
@@ -117,16 +126,24 @@ def _finding(
     of: LoadedKernel, block: Dim3, record: Any, variant: Variant, packed: bytes, cluster: Dim3
 ) -> KernelFinding:
     kind = FAULTS[int(record["kind"])]
-    here, there = (_place(variant, int(record[f])) for f in ("site", "other_site"))
+    site, other_site = (_site_at(variant, int(record[f])) for f in ("site", "other_site"))
     ctaid: Dim3 = tuple(int(c) for c in record["ctaid"])  # type: ignore[assignment]
     thread = thread_of(block, int(record["warp"]), int(record["lane"]))
-    them = thread_of(block, int(record["other_warp"]), int(record["other_lane"]) & (LANES - 1))
+    other_thread = thread_of(block, int(record["other_warp"]), int(record["other_lane"]) & (LANES - 1))
     at = cluster_messages.ClusterAddress.of(int(record["address"]))
     elsewhere = ctaid if at.other is None else cluster_messages.block_of(ctaid, cluster, at.other)
-    other = OtherAccess(_verb(there), there.file if there else None, there.line if there else None, elsewhere, them)
-    note = _Note(of, variant, kind, record, packed, cluster, ctaid, here, there, thread, them, at, elsewhere, other)
+    other = OtherAccess(
+        _verb(other_site),
+        other_site.file if other_site else None,
+        other_site.line if other_site else None,
+        elsewhere,
+        other_thread,
+    )
+    note = _Note(
+        of, variant, kind, record, packed, cluster, ctaid, site, other_site, thread, other_thread, at, elsewhere, other
+    )
     message, address, second = _WORDS[kind](note)
-    file, line = (here.file, here.line) if here else (None, None)
+    file, line = (site.file, site.line) if site else (None, None)
     return KernelFinding(kind, message, of.title, file, line, ctaid, thread, address, second)
 
 
@@ -135,7 +152,7 @@ def _barrier_divergence(note: _Note) -> _Words:
     past = note.record["site"] == note.record["other_site"] or line is None
     lost = "went past it" if past else f"is at another barrier, in line {line}"
     message = (
-        f"only part of the warp reached this barrier: thread {note.them} {lost}; "
+        f"only part of the warp reached this barrier: thread {note.other_thread} {lost}; "
         "every thread of a block must come to the same __syncthreads()"
     )
     return message, None, note.other
@@ -151,7 +168,7 @@ def _stack_overflow(note: _Note) -> _Words:
 
 
 def _value(note: _Note) -> _Words:
-    message, address = of_value(note.of, note.kind, note.record, note.here, note.there, note.packed)
+    message, address = of_value(note.of, note.kind, note.record, note.site, note.other_site, note.packed)
     return message, address, note.other if note.kind == "inactive_lane" else None
 
 
@@ -164,49 +181,53 @@ def _owner(note: _Note) -> tuple[Dim3, int]:
 def _race(note: _Note) -> _Words:
     if note.at.owner is not None:
         return _race_in_cluster(note)
-    record, there, address, line = note.record, note.there, note.at.offset, note.other.line
-    did = f"thread {note.thread} {_does(note.here)} shared memory at offset {address}, which thread {note.them}"
+    record, other_site, address, line = note.record, note.other_site, note.at.offset, note.other.line
+    did = f"thread {note.thread} {_does(note.site)} shared memory at offset {address}, which thread {note.other_thread}"
     same_warp = record["warp"] == record["other_warp"]
-    if same_warp and record["site"] == record["other_site"] and note.other.kind == "write":
+    if int(record["other_lane"]) & SINGLE_LANE_WAIT:
         message = (
-            f"{did} of the same warp {_did(there)} in line {line} too: they store different values, and any of "
+            f"{did} {_did(other_site)} in line {line}, and one lane told of it or waited for it (at an mbarrier, by "
+            "a flag "
+            "or a counter) for its whole warp: that says nothing of the other lanes, behind a fence or not. Is a "
+            "__syncwarp() missing before the one tells, or after it has waited?"
+        )
+    elif same_warp and record["site"] == record["other_site"] and note.other.kind == "write":
+        message = (
+            f"{did} of the same warp {_did(other_site)} in line {line} too: they store different values, and any of "
             "them may stay; give each thread a place of its own, or let one of them store"
         )
     elif same_warp:
         message = (
-            f"{did} of the same warp {_did(there)} in line {line} with nothing between that orders the lanes' "
+            f"{did} of the same warp {_did(other_site)} in line {line} with nothing between that orders the lanes' "
             "accesses: is a __syncwarp() missing? Lanes of a warp need not run in step, and volatile, fences, votes, "
             "shuffles and matrix instructions do not change that"
         )
-    elif (passed := _place(note.variant, int(record["passed"]) - 1)) is not None:
+    elif (passed := _site_at(note.variant, int(record["passed"]) - 1)) is not None:
         message = (
-            f"{did} {_did(there)} in line {line}. That thread had returned before the barrier in line {passed.line}, "
+            f"{did} {_did(other_site)} in line {line}. That thread had returned before the barrier in line "
+            f"{passed.line}, "
             "and a barrier says nothing of threads that do not come to it: all threads of the block must come to the "
             "__syncthreads(), also those that have nothing to do after it"
         )
-    elif int(record["other_lane"]) & SINGLE_LANE_WAIT:
-        message = (
-            f"{did} {_did(there)} in line {line}, and one lane arrived at an mbarrier or waited at it for its whole "
-            "warp: that says nothing of the other lanes. Is a __syncwarp() missing before the one arrives, or after it "
-            "has waited?"
-        )
     else:
-        message = f"{did} {_did(there)} in line {line} with no barrier between: is a __syncthreads() missing?"
+        message = f"{did} {_did(other_site)} in line {line} with no barrier between: is a __syncthreads() missing?"
     return message, address, note.other
 
 
 def _race_in_cluster(note: _Note) -> _Words:
     owner, _ = _owner(note)
-    message = cluster_messages.race(note.here, note.thread, note.at, owner, note.elsewhere, note.them, note.there)
+    message = cluster_messages.race(
+        note.site, note.thread, note.at, owner, note.elsewhere, note.other_thread, note.other_site
+    )
     return message, note.at.offset, note.other
 
 
 def _exited_block(note: _Note) -> _Words:
-    return cluster_messages.ended(note.here, note.thread, *_owner(note)), None, None
+    return cluster_messages.ended(note.site, note.thread, *_owner(note)), None, None
 
 
 def _unstarted_block(note: _Note) -> _Words:
-    return cluster_messages.early(note.here, note.thread, *_owner(note)), None, None
+    return cluster_messages.early(note.site, note.thread, *_owner(note)), None, None
 
 
 def _copy(note: _Note) -> _Words:
@@ -214,8 +235,8 @@ def _copy(note: _Note) -> _Words:
         return _race_in_cluster(note)
     if note.record["site"] == note.record["other_site"]:
         return _left_behind(note)
-    they = str(note.them) if note.at.other is None else f"{note.them} of block {note.elsewhere}"
-    message = _asynchronous(note.kind, note.thread, they, note.at.offset, note.here, note.other.line)
+    they = str(note.other_thread) if note.at.other is None else f"{note.other_thread} of block {note.elsewhere}"
+    message = _asynchronous(note.kind, note.thread, they, note.at.offset, note.site, note.other.line)
     return message, note.at.offset, note.other
 
 
@@ -230,25 +251,29 @@ def _left_behind(note: _Note) -> _Words:
 
 def _wgmma(note: _Note) -> _Words:
     address = int(note.record["address"])  # of a descriptor more than an offset
-    message = warpgroup_messages.message(note.kind, note.thread, note.them, address, note.here, note.other.line)
+    message = warpgroup_messages.message(note.kind, note.thread, note.other_thread, address, note.site, note.other.line)
     return message, address if note.kind == "wgmma_operand" else None, replace(note.other, block=note.ctaid)
 
 
-def _asynchronous(kind: str, thread: Dim3, them: str, address: int, here: KernelSite | None, line: int | None) -> str:
+def _asynchronous(
+    kind: str, thread: Dim3, other_thread: str, address: int, site: KernelSite | None, line: int | None
+) -> str:
     if kind == "proxy_fence":
-        what = "wgmma" if here is not None and here.name.startswith("wgmma") else "bulk copy"
+        what = "wgmma" if site is not None and site.name.startswith("wgmma") else "bulk copy"
         return (
-            f"the {what} reads shared memory at offset {address}, which thread {them} wrote in line {line} with no "
+            f"the {what} reads shared memory at offset {address}, which thread {other_thread} wrote in line {line} "
+            "with no "
             "fence.proxy.async since: it may see what was there before"
         )
     return (
-        f"thread {thread} {_does(here)} shared memory at offset {address}, where the copy that thread {them} started "
+        f"thread {thread} {_does(site)} shared memory at offset {address}, where the copy that thread {other_thread} "
+        "started "
         f"in line {line} has not been waited for: cp.async needs a wait_group (__pipeline_wait_prior) and a barrier, a "
         "bulk copy a wait on its mbarrier or its group"
     )
 
 
-def _place(variant: Variant, site: int) -> KernelSite | None:
+def _site_at(variant: Variant, site: int) -> KernelSite | None:
     return variant.tables.sites[site] if 0 <= site < len(variant.tables.sites) else None
 
 

@@ -20,31 +20,31 @@ UNFILLED = ": it holds whatever was in the memory before; does it have to be fil
 
 
 def of_value(
-    of: LoadedKernel, kind: str, record: Any, here: KernelSite | None, there: KernelSite | None, packed: bytes
+    of: LoadedKernel, kind: str, record: Any, site: KernelSite | None, other_site: KernelSite | None, packed: bytes
 ) -> tuple[str, int | None]:
     """The message of such a finding, and the address that it shows."""
     address = int(record["address"])
-    used = there.line if there is not None else None
+    used = other_site.line if other_site is not None else None
     if kind == "inactive_lane":
         return inactive_lane(int(record["other_lane"]), used), None
     if kind == "member_mask":
-        called, other = here.called if here is not None else 0, int(record["other_lane"])
+        called, other = site.called if site is not None else 0, int(record["other_lane"])
         if other & OTHER_MASK:
             masks = address & 0xFFFFFFFF, address >> 32
             return other_mask((int(record["lane"]), other ^ OTHER_MASK), masks, called), None
         return member_mask(int(record["lane"]), address & 0xFFFFFFFF, address >> 32, called), None
-    space = _space(record, there)
-    return uninitialised(of, here, space, address, packed, used), None if space == REGISTER else address
+    space = _space(record, other_site)
+    return uninitialised(of, site, space, address, packed, used), None if space == REGISTER else address
 
 
-def stored_nothing(record: Any, there: KernelSite | None) -> bool:
+def stored_nothing(record: Any, other_site: KernelSite | None) -> bool:
     """Whether the place was written, but with a value that came from nowhere."""
-    return _space(record, there) == _STORED
+    return _space(record, other_site) == _STORED
 
 
-def _space(record: Any, there: KernelSite | None) -> int:
+def _space(record: Any, other_site: KernelSite | None) -> int:
     """Without a second place it was an atomic or a copy; else a load, whose value was used there."""
-    return int(record["other_site"]) & 15 if there is None else int(record["other_warp"])
+    return int(record["other_site"]) & 15 if other_site is None else int(record["other_warp"])
 
 
 def uninitialised(
@@ -55,11 +55,11 @@ def uninitialised(
         return "uses a register that this path through the kernel never wrote: it holds any value"
     does = "updates" if site is not None and site.name.startswith(("atom", "red")) else "reads"
     line = site.line if site is not None else None
-    then = f" (line {used} needs the value)" if used not in (None, line) else ""
-    return f"{does} {_what(kernel, space, address, packed)}{then}"
+    use = f" (line {used} needs the value)" if used not in (None, line) else ""
+    return f"{does} {_described_location(kernel, space, address, packed)}{use}"
 
 
-def _what(kernel: LoadedKernel, space: int, address: int, packed: bytes) -> str:
+def _described_location(kernel: LoadedKernel, space: int, address: int, packed: bytes) -> str:
     device = kernel.module.device
     if space == _SHARED:
         return (

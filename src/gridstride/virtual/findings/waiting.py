@@ -68,11 +68,11 @@ def not_started(session: Session) -> str:
 
 def waiting_for(warps: Any, session: Session, tables: Tables, device: VirtualDevice) -> Iterator[str]:
     """The mbarriers that warps are held at, each once."""
-    seen = set()
+    polled_addresses = set()
     for warp in warps:
         site = int(warp["site"])
-        if site == int(warp["polled_site"]) and warp["polled"] and int(warp["polled"]) not in seen:
-            seen.add(int(warp["polled"]))
+        if site == int(warp["polled_site"]) and warp["polled"] and int(warp["polled"]) not in polled_addresses:
+            polled_addresses.add(int(warp["polled"]))
             yield described(warp, session, tables, device)
 
 

@@ -9,7 +9,7 @@ from gridstride.virtual.machine.variant import KernelSite
 _NAMES = {16: "no swizzle", 32: "the 32-byte swizzle", 64: "the 64-byte swizzle", 128: "the 128-byte swizzle"}
 
 
-def message(kind: str, thread: Dim3, them: Dim3, detail: int, here: KernelSite | None, line: int | None) -> str:
+def message(kind: str, thread: Dim3, other_thread: Dim3, detail: int, site: KernelSite | None, line: int | None) -> str:
     """`line` is the other side's; `detail` what the finding carries as its address."""
     match kind:
         case "wgmma_operand":
@@ -23,17 +23,17 @@ def message(kind: str, thread: Dim3, them: Dim3, detail: int, here: KernelSite |
                 "registers free, only after wgmma.commit_group and a wgmma.wait_group that covers it"
             )
         case "wgmma_fence":
-            return _fence(here, line)
+            return _fence(site, line)
         case "wgmma_warps":
-            return _warps(detail, them)
+            return _warps(detail, other_thread)
         case "wgmma_wait":
             missing = "wgmma.wait_group" if detail else "wgmma.commit_group and wgmma.wait_group"
             return f"the kernel ends while this wgmma may still be running: {missing} 0 must follow it before the end"
     return _descriptor(detail)
 
 
-def _fence(here: KernelSite | None, line: int | None) -> str:
-    if here is not None and here.line == line:
+def _fence(site: KernelSite | None, line: int | None) -> str:
+    if site is not None and site.line == line:
         return (
             "this wgmma comes before any wgmma.fence: the hardware may read accumulators or A from registers that are "
             "not written yet; wgmma.fence.sync.aligned must stand before the first one"
@@ -44,10 +44,11 @@ def _fence(here: KernelSite | None, line: int | None) -> str:
     )
 
 
-def _warps(detail: int, them: Dim3) -> str:
+def _warps(detail: int, other_thread: Dim3) -> str:
     if detail == 2:
         return (
-            f"the four warps of the warpgroup did not execute the same wgmma: the warp of thread {them} executed more "
+            f"the four warps of the warpgroup did not execute the same wgmma: the warp of thread {other_thread} "
+            "executed more "
             "or fewer; a warpgroup is warps 4i to 4i + 3, and the hardware waits for all of them"
         )
     if detail == 1:

@@ -88,8 +88,8 @@ class Builder:
         self.emit(f"br label %{label}")
         self.terminated = True
 
-    def branch(self, condition: Value, then: str, other: str, *, likely: bool = False) -> None:
-        self.emit(f"br i1 {condition.name}, label %{then}, label %{other}" + (", !prof !0" if likely else ""))
+    def branch(self, condition: Value, if_true: str, if_false: str, *, likely: bool = False) -> None:
+        self.emit(f"br i1 {condition.name}, label %{if_true}, label %{if_false}" + (", !prof !0" if likely else ""))
         self.terminated = True
 
     def alloca(self, type_: str, *, align: int = 0) -> Value:
@@ -164,8 +164,8 @@ class Builder:
 
     def shuffle(self, a: Value, indices: Sequence[int], b: Value | None = None) -> Value:
         mask = ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in indices)
-        other = b.name if b is not None else "poison"
-        text = f"shufflevector {a!r}, {a.type} {other}, <{len(indices)} x i32> <{mask}>"
+        second = b.name if b is not None else "poison"
+        text = f"shufflevector {a!r}, {a.type} {second}, <{len(indices)} x i32> <{mask}>"
         return self.define(f"<{len(indices)} x {element(a.type)}>", text)
 
     def extract(self, vector: Value, index: Value | int) -> Value:
@@ -214,9 +214,9 @@ class Builder:
     # -- structured flow ----------------------------------------------------------------------------------------------
     @contextmanager
     def if_(self, condition: Value, *, likely: bool = False) -> Iterator[None]:
-        then, end = self.new_label("then"), self.new_label("end")
-        self.branch(condition, then, end, likely=likely)
-        self.start(then)
+        then_label, end = self.new_label("then"), self.new_label("end")
+        self.branch(condition, then_label, end, likely=likely)
+        self.start(then_label)
         yield
         self.start(end)
 
@@ -237,13 +237,13 @@ class Builder:
     @contextmanager
     def lanes(self, mask: Value) -> Iterator[Value]:
         """Runs its body once for each set bit of an i32 mask, lowest first, with the lane's number (i32)."""
-        left = self.alloca("i32")
-        self.store(mask, left)
+        remaining = self.alloca("i32")
+        self.store(mask, remaining)
         with self.loop() as end:
-            now = self.load("i32", left)
+            now = self.load("i32", remaining)
             self.break_if(now == 0, end)
             lane = self.call("i32", "llvm.cttz.i32", now, constant("i1", True))
-            self.store(now & (now - 1), left)
+            self.store(now & (now - 1), remaining)
             yield lane
 
     def ret(self, value: Value | None = None) -> None:

@@ -17,8 +17,8 @@ def extreme(b: Builder, name: str, args: Sequence[Value], modifiers: Collection[
         args = [b.intrinsic("fabs", a) for a in args]
     intrinsic = _INTRINSICS[name]["NaN" in modifiers]
     result = args[0]
-    for other in args[1:]:
-        result = b.intrinsic(intrinsic, result, other)
+    for argument in args[1:]:
+        result = b.intrinsic(intrinsic, result, argument)
     if sign is not None:
         result = _with_sign(b, result, sign)
     return canonical(b, result)

@@ -73,14 +73,14 @@ def _odd_sum(b: Builder, p: Value, c: Value) -> Value:
     inexact = b.compare("one", error, constant(error.type, 0.0))
     integer = f"i{bits(s.type)}"
     word, sign = b.cast("bitcast", s, integer), b.cast("bitcast", error, integer)
-    away = b.compare("slt", b.op("xor", word, sign), constant(word.type, 0))
-    return _to_odd(b, s, inexact, away)
+    rounded_away = b.compare("slt", b.op("xor", word, sign), constant(word.type, 0))
+    return _to_odd(b, s, inexact, rounded_away)
 
 
-def _to_odd(b: Builder, s: Value, inexact: Value, away: Value) -> Value:
-    """A nearest value made odd: one step toward zero where rounding went `away` from it, then the last digit set."""
+def _to_odd(b: Builder, s: Value, inexact: Value, rounded_away: Value) -> Value:
+    """A nearest value made odd: one step toward zero where rounding went away from it, then the last digit set."""
     word = b.cast("bitcast", s, f"i{bits(s.type)}")
-    cut = b.op("sub", word, b.cast("zext", away, f"i{bits(s.type)}"))
+    cut = b.op("sub", word, b.cast("zext", rounded_away, f"i{bits(s.type)}"))
     odd = b.op("or", cut, constant(word.type, 1))
     return b.cast("bitcast", b.select(inexact, odd, word), "float" if bits(s.type) == 32 else "double")
 
@@ -89,8 +89,8 @@ def _narrow_odd(b: Builder, x: Value) -> Value:
     """f64 to f32, rounded to odd."""
     single = b.cast("fptrunc", x, "float")
     back = b.cast("fpext", single, "double")
-    away = b.compare("ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", x))
-    return _to_odd(b, single, b.compare("one", back, x), away)
+    rounded_away = b.compare("ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", x))
+    return _to_odd(b, single, b.compare("one", back, x), rounded_away)
 
 
 # -- instructions -----------------------------------------------------------------------------------------------------

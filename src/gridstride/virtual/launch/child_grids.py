@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that has run and what it still has to start: `rest` in order, tail launches behind all others."""
+    """A grid that has run and what it still has to start: `queued` in order, tail launches behind all others."""
 
     kernel: VirtualKernel
     shape: Shape
     tables: Tables
-    rest: list[QueuedOperation]
+    queued: list[QueuedOperation]
     runs: list[ObservedRun] = field(default_factory=list)
 
-    def place(self, thread: Thread) -> tuple[str | None, int | None]:
+    def call_site(self, thread: Thread) -> tuple[str | None, int | None]:
         """File and line of a thread's call."""
         sites = self.tables.sites
         return (sites[thread.site].file, sites[thread.site].line) if thread.site < len(sites) else (None, None)
@@ -73,14 +73,14 @@ class ChildGrids:
         stack = [root]
         while stack:
             parent = stack[-1]
-            if not parent.rest:
+            if not parent.queued:
                 stack.pop()
                 continue
-            operation = parent.rest.pop(0)
+            operation = parent.queued.pop(0)
             if operation.kind != KERNEL:
                 _move(parent, operation)
                 continue
-            outstanding = sum(len(g.rest) for g in stack)
+            outstanding = sum(len(g.queued) for g in stack)
             stack.append(self._child(parent, operation, outstanding))
 
     def _ended(self, kernel: VirtualKernel, shape: Shape, tables: Tables) -> Grid:
@@ -91,19 +91,20 @@ class ChildGrids:
         return grid
 
     def _child(self, parent: Grid, operation: QueuedOperation, outstanding: int) -> Grid:
-        left = self.deadline - time.monotonic()
+        time_left = self.deadline - time.monotonic()
         kernel = parent.kernel.module.kernel_number(operation.function)
-        if left <= 0:
+        if time_left <= 0:
             raise _fault(_too_long(parent, operation, kernel.title, self.limit), parent)
+        operation = replace(operation, shape=replace(operation.shape, multiprocessors=parent.shape.multiprocessors))
         self.queue.open(outstanding)
         parent.kernel.module.device.child_grids.add(operation.shape)
         packed = operation.packed[: kernel.parameter_bytes]
         runs: list[ObservedRun] = []
         try:
             if self.observed:
-                tables = self._observe(parent, kernel, operation, packed, left, runs)
+                tables = self._observe(parent, kernel, operation, packed, time_left, runs)
             else:
-                tables = kernel.run_child(operation.shape, packed, left)
+                tables = kernel.run_child(operation.shape, packed, time_left)
         except KernelFault as fault:
             shared = (_shared_limit(f, kernel.title, self.limit) for f in fault.findings)
             findings = tuple(_with_launcher(f, parent, operation.thread) for f in shared)
@@ -118,19 +119,19 @@ class ChildGrids:
         kernel: VirtualKernel,
         operation: QueuedOperation,
         packed: bytes,
-        left: float,
+        time_left: float,
         runs: list[ObservedRun],
     ) -> Tables:
         """Runs a child on the observed build; its Run joins its parent's, and holds `runs` for its own children."""
         from gridstride.virtual.observe.run import observe_one
 
-        seen = observe_one(kernel, operation.shape, packed, limit=left)
-        findings = tuple(_with_launcher(f, parent, operation.thread) for f in seen.run.findings)
-        parent.runs.append(replace(seen.run, findings=findings, children=runs))
+        observed = observe_one(kernel, operation.shape, packed, limit=time_left)
+        findings = tuple(_with_launcher(f, parent, operation.thread) for f in observed.run.findings)
+        parent.runs.append(replace(observed.run, findings=findings, children=runs))
         self.findings += findings
-        if seen.stopped:
+        if observed.stopped:
             raise Stopped
-        return seen.tables
+        return observed.tables
 
     # -- errors that nobody asked for ---------------------------------------------------------------------------------
     def _report(self, child: Grid) -> None:
@@ -176,7 +177,7 @@ def _fault(finding: KernelFinding, parent: Grid) -> KernelFault:
 
 
 def _finding(kind: str, message: str, parent: Grid, thread: Thread, address: int | None = None) -> KernelFinding:
-    file, line = parent.place(thread)
+    file, line = parent.call_site(thread)
     block, who = parent.who(thread)
     return KernelFinding(kind, message, parent.kernel.title, file, line, block, who, address)
 
@@ -201,7 +202,7 @@ def _out_of_time(state: str, limit: float) -> str:
 
 
 def _with_launcher(finding: KernelFinding, parent: Grid, thread: Thread) -> KernelFinding:
-    file, line = parent.place(thread)
+    file, line = parent.call_site(thread)
     block, who = parent.who(thread)
     at = f" in {file}:{line}" if line else ""
     return replace(

@@ -27,7 +27,7 @@ def linked(pieces: tuple[LinkInput, ...]) -> PtxModule:
     for names, ptx, filename in _OWN:
         if any(name in m.functions and not m.functions[name].defined for m in modules for name in names):
             modules.append(parse(ptx, filename=filename))
-    return link(modules, known=BUILTINS.keys())
+    return link(modules, external=BUILTINS.keys())
 
 
 def _parsed(piece: LinkInput) -> PtxModule:

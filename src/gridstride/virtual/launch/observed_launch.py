@@ -17,10 +17,10 @@ def observe(kernel: VirtualKernel, shape: Shape, packed: bytes) -> ObservedRun:
     """Runs a kernel on the observed build. What the run did wrong is in `findings`; nothing is raised for it."""
     module = kernel.module
     with module.device.lock:
-        seen = observe_one(kernel, shape, packed, root=True)
-        if not seen.tables.launches or seen.stopped:
-            return seen.run
+        observed = observe_one(kernel, shape, packed, root=True)
+        if not observed.tables.launches or observed.stopped:
+            return observed.run
         child_grids = ChildGrids(module.launch_queue, observed=True, limit=module.device.time_limit)
-        children = child_grids.run(kernel, shape, seen.tables)
+        children = child_grids.run(kernel, shape, observed.tables)
     below = {(f.kind, f.kernel, f.line): f for f in reversed(child_grids.findings)}
-    return replace(seen.run, findings=(*seen.run.findings, *reversed(below.values())), children=children)
+    return replace(observed.run, findings=(*observed.run.findings, *reversed(below.values())), children=children)

@@ -21,6 +21,7 @@ from gridstride.virtual.findings.lifetimes import after_free, of_another_gpu
 from gridstride.virtual.findings.waiting import outside_a_cooperative_grid
 from gridstride.virtual.launch.child_grids import ChildGrids
 from gridstride.virtual.launch.linking import ptx_version
+from gridstride.virtual.launch.multiprocessors import fill_multiprocessors, workers_of
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, lane_watched
@@ -52,13 +53,19 @@ def resident_blocks(chip: Chip, shape: Shape, shared: int, title: str, *, team: 
     """Blocks with so many bytes of shared memory that the chip holds at a time, whole clusters of `team` of them;
     LaunchError where a cooperative grid has more.
     """
-    resident = chip.resident_blocks(shape.threads, shared) * chip.properties.multiprocessors // team * team
+    holding = chip.part(shape.multiprocessors).properties.multiprocessors
+    resident = chip.resident_blocks(shape.threads, shared) * holding // team * team
     if shape.cooperative and shape.blocks > resident:
         raise LaunchError(
-            f"{title}: a cooperative grid of {shape.blocks} blocks does not fit {chip.properties.name}, which holds "
+            f"{title}: a cooperative grid of {shape.blocks} blocks does not fit {_where(shape, chip)}, which holds "
             f"{resident} blocks of {shape.threads} threads with {shared} bytes of shared memory at a time"
         )
     return resident
+
+
+def _where(shape: Shape, chip: Chip) -> str:
+    part = "" if shape.multiprocessors is None else f"{len(shape.multiprocessors)} multiprocessors of "
+    return f"{part}{chip.properties.name}"
 
 
 class VirtualKernel:
@@ -182,6 +189,7 @@ class VirtualKernel:
         slots = self._slots(tables, shape, extent, size or 1)
         workers = min(device.workers, total // (size or 1)) if total * warps >= MANY_WARPS else 1
         workers = workers if device.schedule is None else 1
+        workers = workers_of(shape, workers, (piece.ptx for piece in self.module.pieces))
         counters = tables.counters.size if tables.counters else 0
         shift = tables.counters.unit.bit_length() - 1 if tables.counters else -1
         bytes_given = self.parameter_bytes
@@ -205,6 +213,7 @@ class VirtualKernel:
         fill(record, device.schedule or IN_TURN, total // (size or 1), warps)
         record["alone_on_device"] = workers == 1 and not tables.timed
         record["multiprocessors"] = device.properties.multiprocessors
+        session.multiprocessors = fill_multiprocessors(record, shape)
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
         record["origin"] = device.origin_of(self.title, tables, shape.block)
@@ -227,10 +236,10 @@ class VirtualKernel:
         version = min(ptx_version(piece.ptx) for piece in self.module.pieces)
         most = MOST_PARAMETERS if version >= (8, 1) else MOST_PARAMETERS_BEFORE
         if self.parameter_bytes > most:
-            before = f" before PTX 8.1, this is {version[0]}.{version[1]}" if version < (8, 1) else ""
+            since = f" before PTX 8.1, this is {version[0]}.{version[1]}" if version < (8, 1) else ""
             raise LaunchError(
                 f"{self.title}: {self.parameter_bytes:,} bytes of parameters are above the {most:,} that a kernel may "
-                f"have{before}: put them in an array and pass that"
+                f"have{since}: put them in an array and pass that"
             )
 
     def _slots(self, tables: Tables, shape: Shape, shared: int, team: int) -> int:

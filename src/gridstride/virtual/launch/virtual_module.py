@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gridstride.protocol import DeviceError, LinkInput
 from gridstride.virtual.findings.finding import KernelFinding
+from gridstride.virtual.launch.launching_device import LaunchingDevice
 from gridstride.virtual.launch.linking import check_target, linked
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.machine.launch_queue import LaunchQueue
 from gridstride.virtual.machine.summary import Placed, summary
 from gridstride.virtual.machine.variant import digest
 from gridstride.virtual.ptx.module import PtxModule
-
-if TYPE_CHECKING:
-    from gridstride.virtual.gpu import VirtualGPU
 
 CONSTANT_BYTES = 64 << 10
 """Constants of a module that the assembler accepts on every chip (CUDA C++ Programming Guide, compute capabilities)."""
@@ -27,7 +24,7 @@ CONSTANT_BYTES = 64 << 10
 class VirtualModule:
     """PTX with its variables allocated. The text is parsed where it is new, or where a kernel must be compiled."""
 
-    def __init__(self, device: VirtualGPU, pieces: tuple[LinkInput, ...]) -> None:
+    def __init__(self, device: LaunchingDevice, pieces: tuple[LinkInput, ...]) -> None:
         self.device, self.pieces = device, pieces
         for piece in pieces:
             check_target(piece.ptx, device.properties)
@@ -35,17 +32,18 @@ class VirtualModule:
         self._parse: Callable[[], PtxModule] = functools.cache(lambda: linked(pieces))
         self._addresses: dict[str, tuple[int, int]] = {}
         self._shared: set[str] = set()
-        known = summary(self.text_digest, self._parse)
-        if known.constants > CONSTANT_BYTES:
+        module_summary = summary(self.text_digest, self._parse)
+        if module_summary.constants > CONSTANT_BYTES:
             raise DeviceError(
-                f"{pieces[0].filename} has {known.constants:,} bytes of __constant__ variables, a module may have "
+                f"{pieces[0].filename} has {module_summary.constants:,} bytes of __constant__ variables, a module "
+                "may have "
                 f"{CONSTANT_BYTES:,}: put the larger ones into __device__ memory"
             )
-        self._entries = known.entries
-        self.constant_bytes = known.constants
+        self._entries = module_summary.entries
+        self.constant_bytes = module_summary.constants
         """Bytes of its __constant__ variables."""
-        self._place(known.variables)
-        self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in known.entries}
+        self._allocate(module_summary.variables)
+        self.kernels: Mapping[str, VirtualKernel] = {e.name: VirtualKernel(self, e) for e in module_summary.entries}
 
     @property
     def parsed(self) -> PtxModule:
@@ -93,7 +91,7 @@ class VirtualModule:
     def address(self, key: str) -> int:
         return self._addresses[key][0]
 
-    def _place(self, variables: tuple[Placed, ...]) -> None:
+    def _allocate(self, variables: tuple[Placed, ...]) -> None:
         for v in variables:
             self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
             self.device.own.add(self.address(v.key))

@@ -140,9 +140,9 @@ def checks(cx: Lowering, groups: list[LaneGroup], access: Access, bound: Value) 
     for g in groups:
         inside = (inside_shared if access.space == "shared" else inside_global)(cx, g.address, access, bound)
         # Lanes at distances that the alignment does not divide are left to the slow path.
-        for one in (inside, g.valid):
-            if one is not None:
-                ok = one if ok is None else b.op("and", ok, one)
+        for condition in (inside, g.valid):
+            if condition is not None:
+                ok = condition if ok is None else b.op("and", ok, condition)
     assert ok is not None
     return ok
 

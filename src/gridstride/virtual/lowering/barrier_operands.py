@@ -31,8 +31,8 @@ def _of_the_warp(cx: Lowering, operand: Operand) -> Value:
     values, mask = cx.vector(operand, "u32"), cx.active()
     first = b.op("and", b.intrinsic("cttz", mask, constant("i1", False)), constant("i32", 31))
     value = b.extract(values, first)
-    others = b.op("and", b.bitcast(b.compare("ne", values, b.splat(value)), "i32"), mask)
-    with b.if_(b.compare("ne", others, zero)):
+    differing = b.op("and", b.bitcast(b.compare("ne", values, b.splat(value)), "i32"), mask)
+    with b.if_(b.compare("ne", differing, zero)):
         kind, site = constant("i32", FAULT["invalid_instruction"]), constant("i32", cx.program.site(cx))
-        b.call("void", "gs_fault", cx.warp, site, kind, others, constant("i64", 0), zero)
+        b.call("void", "gs_fault", cx.warp, site, kind, differing, constant("i64", 0), zero)
     return value

@@ -25,7 +25,7 @@ def in_bounded_wait(cx: Lowering) -> bool:
 def patient(cx: Lowering, rounds: int) -> Value:
     """An i1: nobody else gets a turn for now; takes so many rounds from what is left of the launch's patience."""
     b, patience = cx.b, cx.b.offset(cx.field("launch"), LAUNCH.offset["patience_left"])
-    left = b.load("i64", patience)
-    on = b.compare("sgt", left, constant("i64", 0))
-    b.store(b.select(on, b.op("sub", left, constant("i64", rounds)), left), patience)
+    remaining = b.load("i64", patience)
+    on = b.compare("sgt", remaining, constant("i64", 0))
+    b.store(b.select(on, b.op("sub", remaining, constant("i64", rounds)), remaining), patience)
     return on

@@ -34,28 +34,28 @@ def calls_indirectly(function: Function) -> bool:
 
 
 def reachable(module: PtxModule, entry: Function) -> Iterator[Function]:
-    seen: dict[str, Function] = {}
+    visited: dict[str, Function] = {}
     work = [entry]
     while work:
         function = work.pop()
-        if function.name in seen:
+        if function.name in visited:
             continue
-        seen[function.name] = function
+        visited[function.name] = function
         work.extend(callees(module, function))
         if calls_indirectly(function):
             work.extend(_held_by_variables(module))
-    return iter(seen.values())
+    return iter(visited.values())
 
 
 def calls_itself(module: PtxModule, function: Function) -> bool:
     """Whether a function's direct calls come back to it."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     work = list(callees(module, function))
     while work:
         callee = work.pop()
         if callee.name == function.name:
             return True
-        if callee.name not in seen:
-            seen.add(callee.name)
+        if callee.name not in visited:
+            visited.add(callee.name)
             work.extend(callees(module, callee))
     return False

@@ -7,7 +7,7 @@ from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.control_flow import ends_lanes, last_of, waits
 from gridstride.virtual.lowering.barrier_operands import barrier_operands
-from gridstride.virtual.lowering.calls import call, return_registers
+from gridstride.virtual.lowering.calls import return_registers
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instruction_lowering import lower_instruction
 from gridstride.virtual.lowering.pending_blocks import PendingBlocks
@@ -51,7 +51,7 @@ class Flow:
         self._end(index, last_of(block))
 
     def _live_after(self, index: int) -> set[str]:
-        live: set[str] = set(self.facts.kept[index])
+        live: set[str] = set(self.facts.kept_registers[index])
         for s in self.code.successors[index]:
             live |= self.code.live_in[s]
         return live
@@ -90,8 +90,8 @@ class Flow:
         """Lanes may have ended in the function; what is left of the group goes on."""
         b, cx = self.b, self.cx
         (target,) = self.code.successors[index]
-        here = b.op("and", cx.current_mask(), b.get(cx.warp, WARP, "live"))
-        self.pending.add(target, here, index)
+        live_lanes = b.op("and", cx.current_mask(), b.get(cx.warp, WARP, "live"))
+        self.pending.add(target, live_lanes, index)
         self.pending.go_on(index, target)
 
     def _held_call(self, index: int, last: Instruction) -> None:
@@ -100,7 +100,7 @@ class Flow:
         (target,) = self.code.successors[index]
         if target not in self.pending.gates:  # all lanes of this activation call one function together
             cx.registers.flush(self._live_after(index))
-            call(cx, last)
+            cx.program.emitters["call"](cx, last)
             self._after_call(index)
             return
         cx.registers.flush(self._live_after(index))
@@ -125,22 +125,22 @@ class Flow:
         guard = cx.guard()
         assert guard is not None
         cx.registers.flush(self._live_after(index))
-        jump, other = successors
+        jump, fall_through = successors
         if not guard.wide:
             yes, no = b.new_label("yes"), b.new_label("no")
             b.branch(guard, yes, no)
-            for label, target in ((yes, jump), (no, other)):
+            for label, target in ((yes, jump), (no, fall_through)):
                 b.terminated = True
                 b.start(label)
                 self.pending.uniform(index, (target,))
             return
-        here = cx.current_mask()
-        mask = b.op("and", here, cx.mask_of(guard))
-        remaining = b.op("xor", here, mask)
+        active_lanes = cx.current_mask()
+        mask = b.op("and", active_lanes, cx.mask_of(guard))
+        remaining = b.op("xor", active_lanes, mask)
         cx.program.observer.branch(cx, mask, remaining)
         self.pending.add(jump, mask, index)
-        self.pending.add(other, remaining, index)
-        self.pending.next(index, {jump, other})
+        self.pending.add(fall_through, remaining, index)
+        self.pending.next(index, {jump, fall_through})
 
     def _indexed(self, index: int, last: Instruction) -> None:
         cx, b = self.cx, self.b

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gridstride.virtual.lowering import calls
 from gridstride.virtual.lowering.instructions.arithmetic import (
     approximate,
     bits,
@@ -19,7 +18,7 @@ from gridstride.virtual.lowering.instructions.arithmetic import (
     permute,
     video,
 )
-from gridstride.virtual.lowering.instructions.calls import builtins
+from gridstride.virtual.lowering.instructions.calls import builtins, call
 from gridstride.virtual.lowering.instructions.matrix import matrix, matrix_memory
 from gridstride.virtual.lowering.instructions.memory import (
     async_copies,
@@ -113,7 +112,7 @@ EMITTERS: dict[str, Emitter] = {
     "tex": textures.texture, "tld4": textures.texture, "txq": textures.query, "suq": textures.query,
     "suld": surfaces.load, "sust": surfaces.store, "sured": surfaces.reduce,
     # calls, barriers, lanes
-    "call": calls.call, "brkpt": builtins.breakpoint_, "bar": warp.barrier, "barrier": warp.barrier,
+    "call": call.call, "brkpt": builtins.breakpoint_, "bar": warp.barrier, "barrier": warp.barrier,
     "nanosleep": warp.sleep, "pmevent": nothing, "griddepcontrol": nothing, "setmaxnreg": nothing,
     "activemask": warp.active_mask, "elect": warp.elect, "shfl": shuffles.shuffle, "vote": warp.vote,
     "match": warp.match, "redux": warp.redux,

@@ -18,9 +18,9 @@ from gridstride.virtual.lowering.analysis.uniformity import Facts
 from gridstride.virtual.lowering.linear_values import LlvmScalars
 from gridstride.virtual.lowering.program import Program
 from gridstride.virtual.lowering.register_file import RegisterFile
+from gridstride.virtual.lowering.special_registers import lane_special, linear_base, uniform_special
 from gridstride.virtual.lowering.value_types import convert_bits, immediate, retype
 from gridstride.virtual.ptx.module import (
-    DestinationPair,
     Function,
     Immediate,
     Instruction,
@@ -128,8 +128,6 @@ class Lowering:
             case Symbol():
                 return retype(self.b, self.program.address_of(self, operand), ptx_type)
             case Special():
-                from gridstride.virtual.lowering.special_registers import uniform_special
-
                 return retype(self.b, uniform_special(self, operand), ptx_type)
         raise self.unsupported(f"operand {operand}")
 
@@ -140,8 +138,6 @@ class Lowering:
         if isinstance(operand, Register):
             return retype(self.b, self.registers.read_vector(operand.name), ptx_type)
         if isinstance(operand, Special) and not self.uniform(operand):
-            from gridstride.virtual.lowering.special_registers import lane_special
-
             return retype(self.b, lane_special(self, operand), ptx_type)
         return self.b.splat(self.scalar(operand, ptx_type))
 
@@ -175,8 +171,6 @@ class Lowering:
                 shape = special_shape(self.shape, name, component)
                 if shape is None:
                     return None
-                from gridstride.virtual.lowering.special_registers import linear_base
-
                 return replace(shape, base=linear_base(self, operand))
             case Symbol():
                 address = self.program.address_of(self, operand)
@@ -188,8 +182,6 @@ class Lowering:
         """Writes a destination operand under the guard and the mask; a narrow value is extended to the register."""
         if isinstance(operand, Sink):
             return
-        if isinstance(operand, DestinationPair):
-            raise self.unsupported("a pair of destinations")
         if not isinstance(operand, Register):
             raise self.unsupported(f"such a destination of `{self.ins.name}`")
         name = operand.name
@@ -212,10 +204,10 @@ class Lowering:
     def _blended(self, name: str, value: Value) -> Value:
         """The new value in the lanes that execute, the old one where somebody may still read it."""
         guard = self.guard()
-        kept = name in self.facts.kept[self.block]
-        if guard is None and not kept:
+        is_kept = name in self.facts.kept_registers[self.block]
+        if guard is None and not is_kept:
             return value
-        if not kept:
+        if not is_kept:
             assert guard is not None
             lanes = self.b.splat(guard)
         elif guard is not None:

@@ -15,6 +15,8 @@ from gridstride.virtual.lowering.analysis.control_flow import Code, waits
 from gridstride.virtual.lowering.analysis.inline import inline_waiting, waiting_functions
 from gridstride.virtual.lowering.analysis.latches import with_latches
 from gridstride.virtual.lowering.analysis.normalise import SyncEffects, normal, spins
+from gridstride.virtual.lowering.analysis.polls import polls_of
+from gridstride.virtual.lowering.analysis.settled_reads import settled_reads
 from gridstride.virtual.lowering.analysis.uniformity import analyse
 from gridstride.virtual.lowering.call_graph import calls_itself
 from gridstride.virtual.lowering.calls import signature, take_registers
@@ -69,7 +71,7 @@ def lower_kernel(module: PtxModule, name: str, shape: BlockShape, observer: Obse
 def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffects) -> tuple[Code, dict[str, int]]:
     """A function's blocks in execution order, and the block each label stands at."""
     function = normal(function, effects)
-    read, written = _remembered(reads), _remembered(writes)
+    read, written = _cached(reads), _cached(writes)
     graph = cfg.build(function)
     latched = with_latches(function, graph)
     if latched is not function:
@@ -78,12 +80,13 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
     position = graph.position
     blocks = [list(graph.blocks[i].instructions) for i in graph.order]
     successors = [tuple(position[s] for s in graph.blocks[i].successors) for i in graph.order]
-    spin_edges, bounded = set(), set()
+    spin_edges, bounded, polls = set(), set(), set()
     for loop in graph.loops:
         inside = [ins for m in loop.members for ins in graph.blocks[m].instructions]
         if _waits(inside, effects) or _idle(inside, live.registers(live.live_in[loop.header])):
             edges = {(position[a], position[z]) for a, z in loop.back_edges}
             spin_edges |= edges
+            polls |= {id(ins) for ins in polls_of(graph, loop)}
             if gives_up(graph, loop, live.registers(live.live_in[loop.header]), effects.spin):
                 bounded |= edges
     code = Code(
@@ -93,6 +96,7 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
         registers=function.registers,
         spin_edges=spin_edges,
         bounded_waits=bounded,
+        polls=polls,
         reads=read,
         writes=written,
         uniform_params=kernel_params if function.kind == "entry" else frozenset(),
@@ -100,6 +104,7 @@ def prepare(function: Function, kernel_params: frozenset[str], effects: SyncEffe
         register_params=frozenset(v.name for v in function.params if v.space == "reg"),
         branch_targets=function.branch_targets,
     )
+    code.settled = settled_reads(code)
     labels = {label: position[b.index] for b in graph.blocks for label in b.labels}
     return code, labels
 
@@ -126,19 +131,19 @@ def _idle(loop: list[Instruction], live: tuple[str, ...]) -> bool:
     return "ld" in opcodes and "st" not in opcodes and not {r for ins in loop for r in writes(ins)} & set(live)
 
 
-def _remembered(of: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instruction], tuple[str, ...]]:
+def _cached(of: Callable[[Instruction], tuple[str, ...]]) -> Callable[[Instruction], tuple[str, ...]]:
     """The same function, which works an instruction out once: the analysis asks for each many times."""
-    known: dict[int, tuple[str, ...]] = {}
+    results: dict[int, tuple[str, ...]] = {}
     alive: list[Instruction] = []  # so that an id stays theirs
 
-    def remembered(ins: Instruction) -> tuple[str, ...]:
-        result = known.get(id(ins))
+    def cached(ins: Instruction) -> tuple[str, ...]:
+        result = results.get(id(ins))
         if result is None:
-            result = known[id(ins)] = of(ins)
+            result = results[id(ins)] = of(ins)
             alive.append(ins)
         return result
 
-    return remembered
+    return cached
 
 
 def _write(program: Program, function: Function, shape: BlockShape, effects: SyncEffects) -> tuple[bool, bool]:
@@ -195,8 +200,8 @@ def _watch_stack(cx: Lowering, end: Value) -> None:
 def _check_stack(cx: Lowering) -> None:
     """A call that leaves no room for its own frame is a finding, not a crash."""
     b = cx.b
-    here = b.call("ptr", "llvm.stacksave.p0")
-    now = b.define("i64", f"ptrtoint ptr {here.name} to i64")
+    stack_pointer = b.call("ptr", "llvm.stacksave.p0")
+    now = b.define("i64", f"ptrtoint ptr {stack_pointer.name} to i64")
     # The frame of whatever this function calls must fit below it too.
     limit = b.op("add", b.get(cx.warp, WARP, "stack_limit"), constant("i64", cx.program.callee_frame))
     deep = b.compare("ult", now, limit)

@@ -51,7 +51,7 @@ class Observer:
     def guarded(self, cx: Lowering) -> None:
         """Adds nothing."""
 
-    def branch(self, cx: Lowering, jumps: Value, rest: Value) -> None:
+    def branch(self, cx: Lowering, jumps: Value, stays: Value) -> None:
         """Adds nothing."""
 
     def members(self, cx: Lowering, members: Value) -> None:

@@ -77,7 +77,7 @@ class PendingBlocks:
     def take(self, index: int) -> Value | None:
         """The lanes that run the block now, who no longer wait for it; None where all 32 do."""
         if index in self.gates:
-            return self._let_go(index)
+            return self._released_lanes(index)
         if self.facts.full_warp[index]:
             return None
         b = self.b
@@ -88,12 +88,12 @@ class PendingBlocks:
 
     def elsewhere(self, index: int, target: int) -> Value:
         """Lanes of this activation that wait to run other blocks, or the one that the call returns to."""
-        b, others = self.b, self.b.load("i32", self.freed[target])
+        b, waiting = self.b, self.b.load("i32", self.freed[target])
         for f in bits_of(self.facts.frontier[index]):
             slots = [self.freed[f]] if f in self.freed else []
             for slot in [*slots, self.slots[f]]:
-                others = b.op("or", others, b.load("i32", slot))
-        return others
+                waiting = b.op("or", waiting, b.load("i32", slot))
+        return waiting
 
     def uniform(self, index: int, successors: Sequence[int]) -> None:
         """All lanes of the block go to one successor."""
@@ -216,10 +216,10 @@ class PendingBlocks:
         """A spinning group gives way, after its budget, to other groups and warps: one may hold what it waits for."""
         b, cx = self.b, self.cx
         assert self.budget is not None
-        left = b.op("sub", b.load("i32", self.budget), constant("i32", 1))
-        b.store(left, self.budget)
+        budget = b.op("sub", b.load("i32", self.budget), constant("i32", 1))
+        b.store(budget, self.budget)
         tired, on = b.new_label("tired"), b.new_label("on")
-        b.branch(b.compare("slt", left, constant("i32", 0)), tired, on)
+        b.branch(b.compare("slt", budget, constant("i32", 0)), tired, on)
         b.start(tired)
         b.store(constant("i32", SPIN_BUDGET), self.budget)
         if self.code.bounded_waits.issuperset((index, t) for t in chosen if (index, t) in self.code.spin_edges):
@@ -229,15 +229,15 @@ class PendingBlocks:
         b.put(cx.warp, WARP, "site", cx.program.site_of_loop(cx, index))
         b.call("void", "gs_yield", cx.warp, constant("i32", SPINNING))
         spinning = {t for t in chosen if (index, t) in self.code.spin_edges}
-        others = sorted({*bits_of(self.facts.frontier[index]), *chosen} - spinning)
-        if self.tangled and len(others) > MOST_CHOICES:
+        candidates = sorted({*bits_of(self.facts.frontier[index]), *chosen} - spinning)
+        if self.tangled and len(candidates) > MOST_CHOICES:
             b.jump("rotate")
             b.terminated = True
         else:
-            self._turns(others, on)
+            self._turns(candidates, on)
         b.start(on)
 
-    def _turns(self, others: Sequence[int], on: str) -> None:
+    def _turns(self, candidates: Sequence[int], on: str) -> None:
         """Goes to the next ready block after the one that had the last turn, else to `on`.
 
         The lowest group gets control back at its next branch, so starting from it would never reach a third one. Those
@@ -245,7 +245,7 @@ class PendingBlocks:
         """
         b = self.b
         last = b.load("i32", self.turn)
-        able = [c for c in others if not self._awaits_the_warp(c)]
+        able = [c for c in candidates if not self._awaits_the_warp(c)]
         for floor in (last, constant("i32", -1)):
             for c in able:
                 ready = b.op("and", self._ready(c), b.compare("slt", floor, constant("i32", c)))
@@ -284,16 +284,16 @@ class PendingBlocks:
         b, zero = self.b, constant("i32", 0)
         opened, was = self._open(target), b.load("i32", self.slots[target])
         freed = b.op("or", b.load("i32", self.freed[target]), b.select(opened, was, zero))
-        here = self.cx.current_mask()
+        lanes = self.cx.current_mask()
         if passed is not None:
-            here, freed = b.op("xor", here, passed), b.op("or", freed, passed)
-            phase = b.select(b.compare("ne", here, zero), phase, b.load("i64", self.gates[target]))
+            lanes, freed = b.op("xor", lanes, passed), b.op("or", freed, passed)
+            phase = b.select(b.compare("ne", lanes, zero), phase, b.load("i64", self.gates[target]))
         b.store(freed, self.freed[target])
-        held = b.op("or", b.select(opened, zero, was), here)
+        held = b.op("or", b.select(opened, zero, was), lanes)
         b.store(held, self.slots[target])
         b.store(phase, self.gates[target])
 
-    def _let_go(self, index: int) -> Value:
+    def _released_lanes(self, index: int) -> Value:
         """The lanes that go on after a barrier: those let go before, else all that are held at the open gate."""
         b, zero = self.b, constant("i32", 0)
         if index in self.returns:

@@ -11,6 +11,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.errors import UnsupportedInstruction, source_name
 from gridstride.virtual.ir.builder import IrModule, Value, constant, wide
 from gridstride.virtual.lowering.analysis.cluster_use import knows_clusters
+from gridstride.virtual.lowering.analysis.generic_windows import makes_generic
 from gridstride.virtual.lowering.call_graph import DEVICE_RUNTIME, reachable
 from gridstride.virtual.lowering.frame_layout import (
     local_depth,
@@ -93,6 +94,7 @@ class Program:
         """The functions that accesses of one form share: name, and bytes that one check covers."""
         self._scratch: dict[str, Scratch] = {}
         self.clusters = knows_clusters(self.functions)
+        self.generic_shared = makes_generic(self.functions)
         self.source = SourceLines(module, entry)
 
     def callable_with(self, count: int) -> list[Function]:
@@ -217,25 +219,3 @@ class Program:
         if own.buffers is None:
             own.buffers = (cx.b.alloca(wide("i64"), align=64), cx.b.alloca(f"[{32 * LANES} x i8]", align=64))
         return own.buffers
-
-    # -- parameters ---------------------------------------------------------------------------------------------------
-    def load_parameter(self, cx: Lowering, name: str, offset: int, access: Access) -> list[Value]:
-        """ld.param: a kernel's own parameters are scalars; a function's and a call's differ between lanes."""
-        from gridstride.virtual.lowering.calls import read_area
-
-        own = {p.name: (p, o) for p, o in parameter_layout(self.entry.params)} if cx.code.entry else {}
-        if name not in own:
-            return read_area(cx, name, offset, access)
-        variable, start = own[name]
-        if offset < 0 or offset + access.bytes > variable.size:
-            raise cx.unsupported(f"a read past the end of parameter `{name}` ({variable.size} bytes)")
-        base = cx.b.offset(cx.field("params"), start + offset)
-        return [
-            cx.b.load(access.type, cx.b.offset(base, access.size * j), align=access.size) for j in range(access.count)
-        ]
-
-    def store_parameter(self, cx: Lowering, name: str, offset: int, access: Access, values: list[Value]) -> None:
-        """st.param: an argument of a call, or a device function's result."""
-        from gridstride.virtual.lowering.calls import write_area
-
-        write_area(cx, name, offset, access, values)

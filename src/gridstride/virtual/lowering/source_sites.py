@@ -18,7 +18,7 @@ class SourceSite:
     function: str
     name: str
     ptx_line: int
-    place: tuple[str, int] | None
+    location: tuple[str, int] | None
     space: str = ""
     bytes: int = 0
     span: int = 0
@@ -32,7 +32,7 @@ class SourceLines:
     def __init__(self, module: PtxModule, entry: Function) -> None:
         self._files = module.files
         self._own_file = next((i.loc.outermost.file for i in entry.instructions if i.loc is not None), 0)
-        self._before: dict[str, dict[int, tuple[str, int] | None]] = {}
+        self._locations_of: dict[str, dict[int, tuple[str, int] | None]] = {}
         """By function, and line of its PTX: the last place in the source up to there."""
 
     def in_own_file(self, loc: SourceLocation | None) -> tuple[str, int] | None:
@@ -51,13 +51,13 @@ class SourceLines:
         if where is not None or ins.loc is None:
             return where
         name = function.name
-        if name not in self._before:
-            latest, known = None, {}
+        if name not in self._locations_of:
+            latest, locations = None, {}
             for instruction in function.instructions:
                 latest = self._authored(instruction.loc) or latest
-                known[instruction.ptx_line] = latest
-            self._before[name] = known
-        return self._before[name].get(ins.ptx_line)
+                locations[instruction.ptx_line] = latest
+            self._locations_of[name] = locations
+        return self._locations_of[name].get(ins.ptx_line)
 
     def _authored(self, loc: SourceLocation | None) -> tuple[str, int] | None:
         written = next(self._written(loc), None)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gridstride.virtual.abi.execution_records import BLOCK, CLUSTER, LAUNCH, WORKER
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.analysis import affine, cluster_use
 from gridstride.virtual.lowering.frame_layout import RESERVED, RESERVED_BYTES
-from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.linear_values import spread
 from gridstride.virtual.ptx.module import Special
+
+if TYPE_CHECKING:
+    from gridstride.virtual.lowering.function import Lowering
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _FIXED = {"nwarpid": 64, "gridid": 1, "pm0": 0}
@@ -34,13 +38,13 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
     if name == "warpid":
         return _slot(cx)
     if name == "smid":
-        return b.get(cx.field("worker"), WORKER, "index")
+        return _multiprocessor(cx)
     if name == "nsmid":
         return b.get(cx.field("launch"), LAUNCH, "multiprocessors")
     if name in ("dynamic_smem_size", "total_smem_size", "aggr_smem_size"):
         total = b.resize(cx.field("shared_size"), "i32")
-        kept = RESERVED_BYTES if RESERVED in cx.program.shared else 0
-        return b.op("sub", total, constant("i32", cx.program.static_shared if name[0] == "d" else kept))
+        reserved = RESERVED_BYTES if RESERVED in cx.program.shared else 0
+        return b.op("sub", total, constant("i32", cx.program.static_shared if name[0] == "d" else reserved))
     if name.startswith("reserved_smem_offset"):
         return _reserved(cx, name)
     if name in ("envreg1", "envreg2"):
@@ -52,6 +56,17 @@ def uniform_special(cx: Lowering, register: Special) -> Value:
     if name.startswith(("envreg", "pm")) or name == "current_graph_exec":
         return constant("i64" if name.endswith(("_64", "exec")) else "i32", 0)  # counters that nobody set to count
     raise AssertionError(name)  # the parser knows no others
+
+
+def _multiprocessor(cx: Lowering) -> Value:
+    """%smid: the worker's number, or where the launch has only some multiprocessors, theirs in turn."""
+    b, launch = cx.b, cx.field("launch")
+    of_worker = b.op("mul", b.get(cx.field("worker"), WORKER, "index"), b.get(launch, LAUNCH, "sm_of_worker"))
+    plane = b.op("add", cx.field("ctaid", 1), b.op("mul", cx.field("nctaid", 1), cx.field("ctaid", 2)))
+    block = b.op("add", cx.field("ctaid", 0), b.op("mul", cx.field("nctaid", 0), plane))
+    of_block = b.op("urem", block, b.get(launch, LAUNCH, "sm_span"))
+    at = b.op("mul", b.resize(b.op("add", of_worker, of_block), "i64"), constant("i64", 4))
+    return b.load("i32", b.offset(b.get(launch, LAUNCH, "sm_numbers"), at))
 
 
 def _slot(cx: Lowering) -> Value:

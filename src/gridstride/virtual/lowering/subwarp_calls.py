@@ -31,17 +31,19 @@ def group_entry(program: Program, function: Function) -> None:
     program.ir.add(f"group{number}", f"void @group{number}(ptr %warp)", b)
 
 
-def split_call(cx: Lowering, ins: Instruction, others: Callable[[], Value], away: Value, back: Value) -> None:
-    """Calls for each function that some lanes want. `others`: lanes of this activation that are elsewhere."""
+def split_call(
+    cx: Lowering, ins: Instruction, waiting_elsewhere: Callable[[], Value], away: Value, back: Value
+) -> None:
+    """Calls for each function that some lanes want. `waiting_elsewhere`: this activation's other lanes."""
     b, site = cx.b, constant("i32", cx.program.site(cx))
     b.put(cx.warp, WARP, "site", site)
     areas = _areas(cx, ins)
-    left = b.alloca("i32")
-    b.store(cx.current_mask(), left)
-    for function, mask in _wanted(cx, ins, len(areas), left):
+    remaining = b.alloca("i32")
+    b.store(cx.current_mask(), remaining)
+    for function, mask in _callee_masks(cx, ins, len(areas), remaining):
         with b.if_(b.compare("ne", mask, constant("i32", 0))):
-            b.store(b.op("xor", b.load("i32", left), mask), left)
-            waiting = b.op("or", b.load("i32", left), b.op("or", others(), b.load("i32", away)))
+            b.store(b.op("xor", b.load("i32", remaining), mask), remaining)
+            waiting = b.op("or", b.load("i32", remaining), b.op("or", waiting_elsewhere(), b.load("i32", away)))
             never = function.name not in cx.program.waiting
             alone = constant("i1", True) if never else b.compare("eq", waiting, constant("i32", 0))
             with b.if_(alone):
@@ -63,20 +65,20 @@ def _areas(cx: Lowering, ins: Instruction) -> list[Value]:
     return [area(cx, name) for name in names]
 
 
-def _wanted(cx: Lowering, ins: Instruction, count: int, left: Value) -> list[tuple[Function, Value]]:
+def _callee_masks(cx: Lowering, ins: Instruction, count: int, remaining: Value) -> list[tuple[Function, Value]]:
     """The functions that lanes may want, with the lanes that do."""
     b, target = cx.b, ins.operands[1]
     if isinstance(target, Symbol):
         name = cx.program.module.aliases.get(target.name, target.name)
         return [(cx.program.module.functions[name], cx.current_mask())]
     pointers, number = pointer_number(cx, target)
-    callees, rest = [], cx.current_mask()
+    callees, unmatched = [], cx.current_mask()
     for function in cx.program.callable_with(count):
         wants = b.compare("eq", number, constant(number.type, cx.program.numbers[function.name]))
-        mask = b.op("and", b.bitcast(wants, "i32"), rest)
-        rest = b.op("xor", rest, mask)
+        mask = b.op("and", b.bitcast(wants, "i32"), unmatched)
+        unmatched = b.op("xor", unmatched, mask)
         callees.append((function, mask))
-    invalid_pointer(cx, pointers, rest)
+    invalid_pointer(cx, pointers, unmatched)
     return callees
 
 

@@ -160,8 +160,8 @@ class LaunchQueue:
     def failures(self) -> tuple[list[LaunchFailure], int]:
         """The first errors, and how many there were in all."""
         total = int(self.record["failures"][0])
-        kept = self._failed[: min(total, MAX_FAILURES)]
-        return [LaunchFailure(int(f["code"]), int(f["function"]), _thread(f), bool(f["seen"])) for f in kept], total
+        recorded = self._failed[: min(total, MAX_FAILURES)]
+        return [LaunchFailure(int(f["code"]), int(f["function"]), _thread(f), bool(f["seen"])) for f in recorded], total
 
     def release(self) -> None:
         """Gives the device memory back."""
@@ -195,7 +195,7 @@ def _attributes(chip: DeviceProperties) -> Array:
     same = {9: 64 << 10, 11: 2**31 - 1, 14: 512, 30: 512, 51: 32} | dict.fromkeys((17, 18, 20), 0)
     same |= dict.fromkeys((15, 19, 31, 32, 41, 78, 79, 80, 83, 90, 91, 95), 1)
     major, minor = chip.compute_capability
-    known = same | {
+    values = same | {
         1: chip.max_threads_per_block, 2: chip.max_block[0], 3: chip.max_block[1], 4: chip.max_block[2],
         5: chip.max_grid[0], 6: chip.max_grid[1], 7: chip.max_grid[2], 8: chip.shared_per_block, 10: chip.warp_size,
         12: chip.registers_per_multiprocessor, 13: round(1e3 * chip.clock_mhz), 16: chip.multiprocessors,
@@ -204,8 +204,8 @@ def _attributes(chip: DeviceProperties) -> Array:
         82: chip.registers_per_multiprocessor, 97: chip.shared_per_block_optin,
         106: chip.max_blocks_per_multiprocessor,
     }  # fmt: skip
-    table = np.full(max(known) + 2, NO_ATTRIBUTE, np.int32)
-    for number, value in known.items():
+    table = np.full(max(values) + 2, NO_ATTRIBUTE, np.int32)
+    for number, value in values.items():
         table[number] = value
     return table
 

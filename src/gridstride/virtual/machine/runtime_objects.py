@@ -41,20 +41,20 @@ class RuntimeObjects:
 
 def split() -> RuntimeObjects:
     """Writes the whole runtime and cuts it up."""
-    module, first = _whole()
+    module, first = _emit_all()
     calls = {name: set(re.findall(r"@(gs_\w+)", text)) & module.defined for name, text in _texts(module).items()}
     core = _reached(first, calls)
     watched = _reached(WATCHED, calls)
-    rest = [name for name in calls if name not in core]
+    rare_names = [name for name in calls if name not in core]
     plain = [name for name in calls if name in core and name not in watched]
     assembly = [line for line in module.preamble if line.startswith("module asm")]
     return RuntimeObjects(
         (_part(module, plain, assembly), _part(module, [n for n in calls if n in watched], (), effort="thorough")),
-        _part(module, rest, ()),
+        _part(module, rare_names, ()),
     )
 
 
-def _whole() -> tuple[IrModule, list[str]]:
+def _emit_all() -> tuple[IrModule, list[str]]:
     """All of it, and the names that the core defines. Where compiled code is kept, nothing of this is imported."""
     from gridstride.virtual.runtime.emitters import CORE, RARE, emit_scheduler
 
@@ -77,14 +77,14 @@ def _texts(module: IrModule) -> dict[str, str]:
 
 def _reached(names: Iterable[str], calls: dict[str, set[str]]) -> set[str]:
     """The functions named, and all that they call."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     work = list(names)
     while work:
         name = work.pop()
-        if name not in seen:
-            seen.add(name)
+        if name not in visited:
+            visited.add(name)
             work += calls[name]
-    return seen
+    return visited
 
 
 def _part(module: IrModule, names: list[str], assembly: Iterable[str], *, effort: Effort = "usual") -> RuntimeObject:

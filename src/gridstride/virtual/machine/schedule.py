@@ -14,7 +14,7 @@ from typing import Any, Final
 ORDERS: Final = ("in_turn", "reversed", "seeded")
 
 
-def _whole(value: object, least: int) -> bool:
+def _is_integer(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
@@ -28,7 +28,8 @@ class Schedule:
     Blocks of a cooperative grid are all resident whatever it says, and those of a cluster are together. `lanes`: the
     order in which the lanes of a warp do one atomic instruction, "in_turn" or "reversed". With "reversed" what else PTX
     leaves open is done in another way than hardware usually does it: elect.sync elects the highest lane, %warpid counts
-    from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then. `in_step`: as
+    from the last slot down, discard.L2 loses what lies there, and mbarrier.try_wait fails now and then; in
+    a cooperative grid all warps but a block's first start late, and who stores a flag lets others pass. `in_step`: as
     many blocks as can be are on the GPU from the start, and behind each atomic, fence or ordered access of a warp all
     others come as far, where the observed build runs. `patience`: so many rounds in all of loops that wait and may give
     up go by before anybody else has a turn: whoever gives up before that does so here. ValueError for other words.
@@ -43,13 +44,13 @@ class Schedule:
     patience: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("blocks", ORDERS), ("warps", ORDERS), ("lanes", ORDERS[:2])):
-            if getattr(self, name) not in known:
-                raise ValueError(f"Schedule: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
-        if self.resident is not None and not _whole(self.resident, 1):
+        for name, choices in (("blocks", ORDERS), ("warps", ORDERS), ("lanes", ORDERS[:2])):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"Schedule: {name} is one of {', '.join(choices)}, not {getattr(self, name)!r}")
+        if self.resident is not None and not _is_integer(self.resident, 1):
             raise ValueError(f"Schedule: resident is a number of blocks, 1 or more, or None, not {self.resident!r}")
         for name in ("seed", "patience"):
-            if not _whole(getattr(self, name), 0):
+            if not _is_integer(getattr(self, name), 0):
                 raise ValueError(f"Schedule: {name} is a whole number, 0 or more, not {getattr(self, name)!r}")
 
     def __str__(self) -> str:
@@ -58,9 +59,9 @@ class Schedule:
         held = {None: "", 1: ", one at a time"}.get(self.resident, f", {self.resident} at a time")
         lanes = ", lanes in reverse" if self.lanes == "reversed" else ""
         warps = f", warps {words[self.warps]}" if self.warps != self.blocks else ""
-        both = "blocks and warps" if self.warps == self.blocks else "blocks"
+        subject = "blocks and warps" if self.warps == self.blocks else "blocks"
         step = ", in step" if self.in_step else ""
-        return f"{both} {words[self.blocks]}{held}{step}{warps}{lanes}"
+        return f"{subject} {words[self.blocks]}{held}{step}{warps}{lanes}"
 
     @property
     def interleaves(self) -> bool:

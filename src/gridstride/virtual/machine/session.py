@@ -101,6 +101,7 @@ class Session:
         self.params = np.zeros(demand.parameters + PARAMETER_ALIGN, np.uint8)
         self.thread_table: Array = self.blank
         self.symbol_table: Array = self.blank
+        self.multiprocessors: Array = self.blank
         self.allocations: Array = self.blank
         self.generation = -1
         self.launch_address = self.launch.ctypes.data

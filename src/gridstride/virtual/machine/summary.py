@@ -39,8 +39,8 @@ class KernelEntry:
     def from_json(data: dict[str, Any]) -> KernelEntry:
         parameters = tuple(ParameterLayout(**p) for p in data["parameters"])
         cluster = None if data["cluster"] is None else tuple(data["cluster"])
-        known = {"parameters": parameters, "cluster": cluster}
-        return KernelEntry(**{**data, **known, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
+        parsed = {"parameters": parameters, "cluster": cluster}
+        return KernelEntry(**{**data, **parsed, "flags": tuple(data["flags"]), "exact": tuple(data["exact"])})
 
 
 @dataclass(frozen=True, slots=True)

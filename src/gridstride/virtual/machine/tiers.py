@@ -75,7 +75,7 @@ class Replacement:
     def __init__(
         self, cost: float, compile: Callable[[], engine.MachineCode], install: Callable[[engine.MachineCode], None]
     ) -> None:
-        self._left, self._compile, self._install = cost, compile, install
+        self._remaining, self._compile, self._install = cost, compile, install
         self._running: dict[int, np.ndarray[Any, Any]] = {}
         self._begun = False
         self.done = threading.Event()
@@ -89,7 +89,7 @@ class Replacement:
         self._running[id(launch)] = launch
         # Not a daemon: LLVM must not be at work while the process takes it down. One is enough, however many launches
         # there are while it waits for others' code to be compiled.
-        timer = None if self._begun else threading.Timer(max(0.0, self._left), self._replace)
+        timer = None if self._begun else threading.Timer(max(0.0, self._remaining), self._replace)
         start = time.monotonic()
         if timer is not None:
             timer.start()
@@ -97,8 +97,8 @@ class Replacement:
             yield
         finally:
             del self._running[id(launch)]
-            self._left -= time.monotonic() - start
-            if timer is not None and self._left > 0:
+            self._remaining -= time.monotonic() - start
+            if timer is not None and self._remaining > 0:
                 timer.cancel()
             else:
                 self._begun = True

@@ -149,10 +149,10 @@ def build(parsed: Callable[[], PtxModule], text_digest: str, name: str, shape: B
     """
     key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
     request = _Request(parsed, key, name, shape, observed)
-    kept = _kept(request.key)
-    if kept is not None:
-        return kept
-    quick = _kept(request.quick_key)
+    cached = _cached_variant(request.key)
+    if cached is not None:
+        return cached
+    quick = _cached_variant(request.quick_key)
     if quick is None:
         tables, lowered = request.lower()
         if tables.lines >= QUICK_FROM:
@@ -164,7 +164,7 @@ def build(parsed: Callable[[], PtxModule], text_digest: str, name: str, shape: B
     return quick
 
 
-def _kept(key: str) -> Variant | None:
+def _cached_variant(key: str) -> Variant | None:
     """What the cache has."""
     stored = shared_cache("machine").get(key)
     if stored is None:
@@ -209,15 +209,16 @@ def digest(text: str) -> str:
 
 def _tables(lowered: Lowered, counters: CounterTables | None) -> Tables:
     return Tables(
-        tuple(_place(s) for s in lowered.sites), tuple(lowered.symbols), lowered.static_shared, lowered.dynamic_shared,
+        tuple(_kernel_site(s) for s in lowered.sites), tuple(lowered.symbols), lowered.static_shared,
+        lowered.dynamic_shared,
         lowered.local_size, lowered.waits, lowered.spins, lowered.recursive, lowered.stack, counters, lowered.clusters,
         lowered.launches, lowered.splits, engine.calls_rare(lowered.calls),
         "llvm.readcyclecounter" in lowered.calls, lowered.lines,
     )  # fmt: skip
 
 
-def _place(site: SourceSite) -> KernelSite:
-    file, line = site.place or (None, None)
+def _kernel_site(site: SourceSite) -> KernelSite:
+    file, line = site.location or (None, None)
     return KernelSite(
         site.function, site.name, site.ptx_line, file, line, site.space, site.bytes, site.span, site.called, site.array
     )

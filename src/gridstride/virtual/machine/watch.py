@@ -53,8 +53,8 @@ def deadline(limit: float, threads: int) -> Deadline:
     if not hasattr(time, "pthread_getcpuclockid"):
         return Deadline(start, limit)
     clock = time.pthread_getcpuclockid(threading.get_ident())
-    before = time.clock_gettime(clock)
-    return Deadline(start, limit, lambda: time.clock_gettime(clock) - before)
+    start_time = time.clock_gettime(clock)
+    return Deadline(start, limit, lambda: time.clock_gettime(clock) - start_time)
 
 
 def _without_processor(thread: int) -> float:

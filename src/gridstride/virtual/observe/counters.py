@@ -154,8 +154,8 @@ class Counters(LineCounters):
         grown.kinds = {name: round(count * factor) for name, count in self.kinds.items()}
         grown.tensor_types = {name: round(count * factor) for name, count in self.tensor_types.items()}
         grown.chain = tuple(value * factor for value in self.chain)
-        both = self.read_bytes + self.written_bytes
-        share = factor if moved is None or not both else moved / both
+        total_bytes = self.read_bytes + self.written_bytes
+        share = factor if moved is None or not total_bytes else moved / total_bytes
         grown.atomic_bytes = self.atomic_bytes
         grown.read_bytes, grown.written_bytes = round(self.read_bytes * share), round(self.written_bytes * share)
         return grown

@@ -55,9 +55,9 @@ def _heap(run: ObservedRun) -> list[str]:
     use = run.heap
     if use is None or not (use.allocations or use.frees or use.failed):
         return []
-    left = f", {use.leaked} not given back" if use.leaked > 0 else ""
+    leak = f", {use.leaked} not given back" if use.leaked > 0 else ""
     failed = f", {use.failed} requests found no room" if use.failed else ""
-    return [f"device heap: {use.allocations} blocks taken, {use.frees} freed{left}{failed}"]
+    return [f"device heap: {use.allocations} blocks taken, {use.frees} freed{leak}{failed}"]
 
 
 def share(line: LineCounters, total: LineCounters) -> float:
@@ -119,9 +119,9 @@ def _cells(run: ObservedRun, line: LineCounters, *, widest: int | None = _WIDEST
 
 def _source_line(run: ObservedRun, line: LineCounters) -> str:
     """The line's text; the file's name where the text is not at hand."""
-    known = run.sources.get(line.file or "")
-    lines = (known or run.source or "").splitlines()
-    own = known is not None or (not run.sources and line.file == _own_file(run))
+    source = run.sources.get(line.file or "")
+    lines = (source or run.source or "").splitlines()
+    own = source is not None or (not run.sources and line.file == _own_file(run))
     if line.line and line.line <= len(lines) and own:
         return lines[line.line - 1].rstrip()
     return (line.file or "") if line.line else "(what belongs to no line)"

@@ -18,17 +18,23 @@ if TYPE_CHECKING:
 class LaunchModel:
     """Of one launch. `shared` in bytes, static and dynamic together."""
 
-    def __init__(self, kernel: LoadedKernel, counted: LaunchCounts, grid: Dim3, block: Dim3, shared: int) -> None:
+    def __init__(
+        self, kernel: LoadedKernel, counted: LaunchCounts, grid: Dim3, block: Dim3, shared: int, *,
+        multiprocessors: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         module = kernel.module
-        self.chip: Chip = module.device.model
+        self.chip: Chip = module.device.model.part(multiprocessors)
+        self.multiprocessors = multiprocessors
         self.grid, self.block, self.shared = grid, block, shared
         self._counted = counted
         self._registers = functools.partial(kernel_registers, kernel)
 
     def __getstate__(self) -> dict[str, Any]:
         """What can leave the process: the registers are looked up now, where the kernel still is."""
-        known = {"registers": self.registers, "counters": self.counters}
-        return known | {name: value for name, value in self.__dict__.items() if name not in ("_registers", "_counted")}
+        computed = {"registers": self.registers, "counters": self.counters}
+        return computed | {
+            name: value for name, value in self.__dict__.items() if name not in ("_registers", "_counted")
+        }
 
     @property
     def instructions(self) -> int:

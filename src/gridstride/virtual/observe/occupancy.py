@@ -63,8 +63,8 @@ def occupancy(chip: Chip, grid: Dim3, block: Dim3, shared: int, registers: Regis
     order = ("registers", "shared memory", "threads", "blocks")
     limiter = min((name for name in order if name in limits), key=lambda name: limits[name])
     fits = limits[limiter]
-    there = -(-grid[0] * grid[1] * grid[2] // p.multiprocessors)
-    blocks, limiter = (there, "grid") if there < fits else (fits, limiter)
+    grid_blocks = -(-grid[0] * grid[1] * grid[2] // p.multiprocessors)
+    blocks, limiter = (grid_blocks, "grid") if grid_blocks < fits else (fits, limiter)
     most = p.max_threads_per_multiprocessor // p.warp_size
     return Occupancy(
         blocks, blocks * warps, blocks * warps / most, limiter, registers.count, shared, registers.estimated

@@ -150,8 +150,10 @@ def _atomic_clocks(counters: Counters, constants: Mapping[str, float]) -> float:
     """All at different addresses as fast as L2 goes; what lies in one place of it one after the other."""
     sectors = _atomics(counters)
     packets = counters.global_atomic_lines + counters.contended_lanes - counters.merged_atomics
-    one = constants["same_address_clocks"] if counters.atomic_bytes <= SECTOR else constants["same_line_clocks"]
-    serial = packets * one + counters.merged_atomics * constants["merged_clocks"]
+    clocks_per_packet = (
+        constants["same_address_clocks"] if counters.atomic_bytes <= SECTOR else constants["same_line_clocks"]
+    )
+    serial = packets * clocks_per_packet + counters.merged_atomics * constants["merged_clocks"]
     return max(sectors / constants["l2_atomic_sectors"], serial / max(1.0, counters.atomic_bytes / _PLACE))
 
 
@@ -176,8 +178,8 @@ def _chain(counters: Counters, chip: Chip) -> float:
     loads = _loaded(counters)
     missed = min(1.0, loads / requested) if requested else 0.0
     cold = min(1.0, counters.read_bytes / (SECTOR * loads)) if loads else 0.0
-    there = latency["l1"] + missed * (latency["l2"] - latency["l1"] + cold * (latency["dram"] - latency["l2"]))
-    return _between(there, MEMORY_LATENCIES, counters.chain)
+    load_latency = latency["l1"] + missed * (latency["l2"] - latency["l1"] + cold * (latency["dram"] - latency["l2"]))
+    return _between(load_latency, MEMORY_LATENCIES, counters.chain)
 
 
 def _between(x: float, xs: tuple[int, ...], ys: tuple[float, ...]) -> float:

@@ -58,13 +58,13 @@ def _installed() -> Iterator[Path]:
 
 def registers_of(ptx: str | None, digest: str, parsed: Callable[[], PtxModule], entry: str, arch: str) -> Registers:
     """What the kernel `entry` of a text takes on `arch` ("sm_90"); estimated where there is no one text."""
-    registers = _said(ptx, digest, arch).get(entry) if ptx is not None else None
+    registers = _registers_by_kernel(ptx, digest, arch).get(entry) if ptx is not None else None
     if registers is not None:
         return registers
     return Registers(estimate(parsed().functions[entry]), estimated=True)
 
 
-def _said(ptx: str, digest: str, arch: str) -> dict[str, Registers]:
+def _registers_by_kernel(ptx: str, digest: str, arch: str) -> dict[str, Registers]:
     """Of every kernel in the text what ptxas said, now or before; nothing where it is not there or refuses."""
     program = ptxas()
     if program is None:
@@ -82,16 +82,16 @@ def _said(ptx: str, digest: str, arch: str) -> dict[str, Registers]:
 
 def _run(program: Path, ptx: str, arch: str) -> str:
     """What `ptxas -v` prints; a text of a later PTX version than it knows is given to it as one of its own."""
-    output, refused = _asked(program, ptx, arch)
+    output, refused = _ptxas_output(program, ptx, arch)
     older = _OLDER.search(refused)
     if older:
-        output, _ = _asked(
+        output, _ = _ptxas_output(
             program, re.sub(r"^(\s*\.version\s+)[\d.]+", rf"\g<1>{older[1]}", ptx, count=1, flags=re.M), arch
         )
     return output
 
 
-def _asked(program: Path, ptx: str, arch: str) -> tuple[str, str]:
+def _ptxas_output(program: Path, ptx: str, arch: str) -> tuple[str, str]:
     """(what it said, why it refused): one of them is empty."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="gridstride-"))

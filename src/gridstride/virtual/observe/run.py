@@ -118,7 +118,7 @@ def observe_one(
     if root and variant.tables.launches:
         kernel.module.launch_queue.open(0)
     stopped: tuple[KernelFinding, ...] = ()
-    before = device.heap.use()
+    heap_before = device.heap.use()
     try:
         kernel.run(session, variant, shape, packed, limit=limit)
     except KernelFault as fault:
@@ -128,9 +128,9 @@ def observe_one(
     findings += read_only_writes(kernel, (grid, block), variant, packed)
     device.shadow.close(device.touched.bytes)
     extent = variant.tables.static_shared + shape.shared
-    model = LaunchModel(kernel, counted, grid, block, extent)
+    model = LaunchModel(kernel, counted, grid, block, extent, multiprocessors=shape.multiprocessors)
     run = ObservedRun(kernel.title, device.chip, grid, block, extent, findings, model, kernel.module.pieces[0].source,
-              device.heap.use(before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
+              device.heap.use(heap_before), kernel.module.texts, stopped=bool(stopped))  # fmt: skip
     return Seen(run, bool(stopped), variant.tables)
 
 

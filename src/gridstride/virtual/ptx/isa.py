@@ -17,6 +17,8 @@ and the import fails until it is. The columns:
     order     `meets`: lanes may count on what other lanes of the warp did before; `polls`: a thread does it while it
               waits for another one; `holds`: it may hold its lanes until others come, after which they have met
     cluster   the modifier with which it makes a kernel one that knows of its cluster; `always`; `-`
+    pointer   the operands that may hold the pointer where the result is one: `1`, `1-2`, `1-` for the first source and
+              all after it; `-` where it computes with indices, bits and floats, or reads its result from memory
 
 What code an opcode becomes is said in dispatch.py, which has one function for each row.
 """
@@ -98,7 +100,8 @@ class Meaning(Enum):
 @dataclass(frozen=True, slots=True)
 class Opcode:
     """A row. `operands` is None where `forms` has them; `targets` are words with the target that they need, the first
-    that fits counts; `writes` is None for no register, else the words of which one must be there, if any.
+    that fits counts; `writes` is None for no register, else the words of which one must be there, if any; `pointer` are
+    the operands that may hold the pointer that the result is.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Opcode:
     polls: bool
     holds: bool
     cluster: str
+    pointer: slice
     forms: tuple[str, ...]
 
     @property
@@ -122,7 +126,7 @@ class Opcode:
         return self.kind in (Class.BRANCH, Class.LEAVE)
 
 
-COLUMNS = ("opcode", "class", "operands", "target", "writes", "result", "meaning", "order", "cluster")
+COLUMNS = ("opcode", "class", "operands", "target", "writes", "result", "meaning", "order", "cluster", "pointer")
 _ORDERS = {"-": (False, False, False), "meets": (True, False, False), "polls": (False, True, False),
            "meets polls": (True, True, False), "holds": (True, False, True)}  # fmt: skip
 WordsT = TypeVar("WordsT", bound=Enum)
@@ -147,7 +151,7 @@ def _row(line: str, forms: tuple[str, ...]) -> Iterator[Opcode]:
         raise ImportError(
             f"a row of the instruction set has the columns {' | '.join(COLUMNS)}, which this lacks: {line}"
         )
-    names, kind, operands, target, writes, result, meaning, order, cluster = cells
+    names, kind, operands, target, writes, result, meaning, order, cluster, pointer = cells
     if (operands == "forms" and not forms) or order not in _ORDERS:
         raise ImportError(f"{line}: " + (f"no order is {order!r}" if forms else "the lines with its forms are missing"))
     result, _, varies = result.rpartition("varying:") if ":" in result else (result, "", "")
@@ -157,7 +161,7 @@ def _row(line: str, forms: tuple[str, ...]) -> Iterator[Opcode]:
         kind=_word(Class, kind, line),
         operands=_count(operands, line),
         added=operands == "added",
-        targets=_targets(target),
+        targets=_targets(target, line),
         writes=None if writes == "-" else frozenset(writes.split(",")) - {"first"},
         result=_word(Uniformity, result.strip() or "uniform", line),
         varies_with=frozenset(varies.split(",")) - {""},
@@ -166,6 +170,7 @@ def _row(line: str, forms: tuple[str, ...]) -> Iterator[Opcode]:
         polls=polls,
         holds=holds,
         cluster="" if cluster == "-" else cluster,
+        pointer=_operands_at(pointer, line),
         forms=forms,
     )
     yield from (replace(row, name=name) for name in names.split())
@@ -175,8 +180,8 @@ def _word(choice: type[WordsT], word: str, line: str) -> WordsT:
     try:
         return choice(word)
     except ValueError:
-        known = ", ".join(str(member.value) for member in choice)
-        raise ImportError(f"{line}: {choice.__name__.lower()} is one of {known}, not {word!r}") from None
+        choices = ", ".join(str(member.value) for member in choice)
+        raise ImportError(f"{line}: {choice.__name__.lower()} is one of {choices}, not {word!r}") from None
 
 
 def _count(text: str, line: str) -> tuple[int, int] | None:
@@ -188,8 +193,20 @@ def _count(text: str, line: str) -> tuple[int, int] | None:
     return int(low), int(high or low)
 
 
-def _targets(text: str) -> tuple[tuple[frozenset[str], str], ...]:
+def _operands_at(text: str, line: str) -> slice:
+    if text == "-":
+        return slice(0, 0)
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (last and not last.isdecimal()):
+        raise ImportError(f"{line}: pointer is `-` or operands such as `1`, `1-2` or `1-`, not {text!r}")
+    return slice(int(first), None if dash and not last else int(last or first) + 1)
+
+
+def _targets(text: str, line: str) -> tuple[tuple[frozenset[str], str], ...]:
     rules = [] if text == "-" else [rule.rpartition(":") for rule in text.split()]
+    for _, _, target in rules:
+        if not target.removeprefix("sm_").removesuffix("a").isdecimal():
+            raise ImportError(f"{line}: target is `-` or the least one, such as sm_90 or sm_90a, not {target!r}")
     return tuple((frozenset(words.split(".")) - {""}, target) for words, _, target in rules)
 
 

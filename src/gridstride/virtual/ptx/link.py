@@ -30,21 +30,21 @@ _RUNTIME = dict.fromkeys(("__cuda", "cudaGr", "cudaCG"), "CUDA's device runtime 
 Definition = Function | Variable
 
 
-def link(modules: Sequence[PtxModule], *, known: Collection[str] = frozenset()) -> PtxModule:
-    """The modules joined; `known` are the functions that the machine itself has (printf, malloc).
+def link(modules: Sequence[PtxModule], *, external: Collection[str] = frozenset()) -> PtxModule:
+    """The modules joined; `external` are the functions that the machine itself has (printf, malloc).
 
     LinkError names every symbol that is used and defined nowhere, defined twice, or declared otherwise than defined.
     """
     parts = [_moved(m, index, _renames(modules, index)) for index, m in enumerate(modules)]
-    linker = _Linker(parts, known)
+    linker = _Linker(parts, external)
     linked = parts[0] if len(parts) == 1 else linker.joined()
     linker.check()
     return _without_aliases(linked) if linked.aliases else linked
 
 
 class _Linker:
-    def __init__(self, modules: Sequence[PtxModule], known: Collection[str]) -> None:
-        self.modules, self.known = modules, known
+    def __init__(self, modules: Sequence[PtxModule], external: Collection[str]) -> None:
+        self.modules, self.external = modules, external
         self.aliases = {name: target for m in modules for name, target in m.aliases.items()}
         self.problems: list[str] = []
 
@@ -106,7 +106,7 @@ class _Linker:
     def check(self) -> None:
         """Raises what was found wrong, unresolved symbols included."""
         have = {n for m in self.modules for n, d in _symbols_of(m) if _defined(d)}
-        have |= {*self.aliases, *self.known}
+        have |= {*self.aliases, *self.external}
         for name, uses in self._uses(have).items():
             shown = " and ".join(uses)
             why = _REASONS.get(name) or _RUNTIME.get(name[:6])
@@ -153,14 +153,14 @@ def _named(module: PtxModule, names: set[str]) -> Iterator[tuple[str, str]]:
         for ins in f.instructions:
             for symbol in _symbols(ins.operands):
                 if symbol.name in names and symbol.name not in own:
-                    yield symbol.name, _place(module, ins)
+                    yield symbol.name, _source_position(module, ins)
     for v in module.variables.values():
         for item in v.initializer or ():
             if isinstance(item, Symbol) and item.name in names:
                 yield item.name, f"{module.filename} by `{_shown(v.name)}`"
 
 
-def _place(module: PtxModule, ins: Instruction) -> str:
+def _source_position(module: PtxModule, ins: Instruction) -> str:
     if ins.loc is None:
         return f"{module.filename}, PTX line {ins.ptx_line}"
     at = ins.loc.outermost
@@ -223,9 +223,9 @@ def _shown(name: str) -> str:
 # -- names and places of a module among others ------------------------------------------------------------------------
 def _renames(modules: Sequence[PtxModule], index: int) -> dict[str, str]:
     """New names for what is a file's own and has its name in another file too."""
-    others = {n for k, m in enumerate(modules) if k != index for n in (*m.functions, *m.variables)}
+    other_names = {n for k, m in enumerate(modules) if k != index for n in (*m.functions, *m.variables)}
     module = modules[index]
-    own = [(n, d) for n, d in _symbols_of(module) if n in others]
+    own = [(n, d) for n, d in _symbols_of(module) if n in other_names]
     return {n: f"{n}@{index + 1}" for n, d in own if index and _private(d)} | {
         n: f"{n}@1" for n, d in own if not index and _private(d) and _public_elsewhere(modules, n)
     }
@@ -257,7 +257,7 @@ def _moved(module: PtxModule, index: int, names: dict[str, str]) -> PtxModule:
 class _Mover:
     def __init__(self, files: int, names: dict[str, str]) -> None:
         self.files, self.names = files, names
-        self._places: dict[int, tuple[SourceLocation, SourceLocation]] = {}
+        self._locations: dict[int, tuple[SourceLocation, SourceLocation]] = {}
 
     def function(self, f: Function) -> Function:
         names = {n: to for n, to in self.names.items() if n not in f.variables}
@@ -275,14 +275,14 @@ class _Mover:
         if not isinstance(s, Instruction):
             return s
         operands = _renamed(s.operands, names) if names else s.operands
-        return replace(s, operands=operands, loc=s.loc and self._place(s.loc))
+        return replace(s, operands=operands, loc=s.loc and self._moved_location(s.loc))
 
-    def _place(self, loc: SourceLocation) -> SourceLocation:
-        known = self._places.get(id(loc))
-        if known is None:
-            inner = loc.inlined_at and self._place(loc.inlined_at)
-            known = self._places[id(loc)] = (loc, replace(loc, file=loc.file + self.files, inlined_at=inner))
-        return known[1]
+    def _moved_location(self, loc: SourceLocation) -> SourceLocation:
+        moved = self._locations.get(id(loc))
+        if moved is None:
+            inner = loc.inlined_at and self._moved_location(loc.inlined_at)
+            moved = self._locations[id(loc)] = (loc, replace(loc, file=loc.file + self.files, inlined_at=inner))
+        return moved[1]
 
 
 def _without_aliases(module: PtxModule) -> PtxModule:

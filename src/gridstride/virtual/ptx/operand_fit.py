@@ -26,7 +26,7 @@ from gridstride.virtual.ptx.types import TYPES
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One operand of a line, its type settled. `kind`: value, address, tensor, constant, any or move."""
+    """One operand of a line, its type settled. `kind`: see `_KINDS` in check.py; also value and constant."""
 
     kind: str
     type: str = ""
@@ -50,8 +50,15 @@ class Slot:
         if self.kind == "move":
             return f"what has the type .{self.type}"
         if self.kind == "constant":
-            return f"an integer constant{self._choice}"
-        named = {"part": "a 32-bit register, with a selector or without", "address": "an address in brackets"}
+            return f"the constant {self.allowed[0]}" if len(self.allowed) == 1 else f"an integer constant{self._choice}"
+        coordinates = _coordinates(self.vector)
+        named = {
+            "part": "a 32-bit register, with a selector or without",
+            "address": "an address in brackets",
+            "handle": "an object in brackets, in a 64-bit register",
+            "object": f"an object in brackets, in a 64-bit register, with {coordinates} or more",
+            "tensor": f"the address of a tensor map in brackets, with {coordinates}",
+        }
         return named.get(self.kind, "an operand")
 
     @property
@@ -63,6 +70,10 @@ class Slot:
             return " out of " + ", ".join(map(str, self.allowed))
         first, second, *_, last = self.allowed
         return f" {first} to {last}" + (f" in steps of {second - first}" if second > first + 1 else "")
+
+
+def _coordinates(count: int) -> str:
+    return f"{count} coordinate{'' if count == 1 else 's'}"
 
 
 def misfit(slots: Sequence[Slot], operands: Sequence[Operand], registers: Mapping[str, str]) -> tuple[int, str] | None:
@@ -90,14 +101,16 @@ def _fits(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
         return (isinstance(operand, Selected) and registers[operand.register.name] in _WORDS) or _word(
             slot, operand, registers
         )
-    if slot.kind in ("address", "tensor"):
-        return isinstance(operand, Address if slot.kind == "address" else TensorAddress) and _pointer(
-            operand, registers
-        )
+    if slot.kind == "address":
+        return isinstance(operand, Address) and _pointer(operand, registers)
+    if slot.kind in ("tensor", "object", "handle"):
+        return _has_coordinates(slot, operand, registers)
     if slot.kind == "constant":
         is_integer = isinstance(operand, Immediate) and operand.kind == "int"
         return is_integer and (not slot.allowed or operand.bits in slot.allowed)  # type: ignore[union-attr]
-    if slot.pair == "p" and not isinstance(operand, DestinationPair):
+    if isinstance(operand, DestinationPair):
+        return _pair(slot, operand, registers)
+    if slot.pair == "p":
         return False
     if isinstance(operand, Vector):
         return len(operand.items) == max(1, slot.vector) and all(_item(slot, item, registers) for item in operand.items)
@@ -136,10 +149,6 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
     match operand:
         case Register(name):
             return _holds(slot, registers[name])
-        case DestinationPair(first, second):
-            beside = isinstance(second, Sink) or registers[second.name] == "pred"
-            alone = replace(slot, pair="")
-            return bool(slot.pair) and beside and not isinstance(first, Vector) and _fits(alone, first, registers)
         case Sink():
             return slot.sink
         case Immediate(kind, _):
@@ -150,6 +159,36 @@ def _value(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
             least = 16 if slot.wider else 32  # old PTX has 16 bits in %tid and its like, which cvt widens
             return not slot.target and slot.type != "pred" and TYPES[slot.type].bits >= least
     return False
+
+
+def _pair(slot: Slot, operand: DestinationPair, registers: Mapping[str, str]) -> bool:
+    first, second = operand.destination, operand.predicate
+    if not slot.pair or isinstance(first, Vector) != bool(slot.vector):
+        return False
+    beside = isinstance(second, Sink) or registers[second.name] == "pred"
+    return beside and _fits(replace(slot, pair=""), first, registers)
+
+
+_COORDINATE = Slot("value", "b32")
+_HANDLE = Slot("value", "b64")
+
+
+def _has_coordinates(slot: Slot, operand: Operand, registers: Mapping[str, str]) -> bool:
+    """Tensor maps and objects. Of references, which the modules of old have in place of objects, there are names."""
+    if slot.kind == "handle":
+        return isinstance(operand, Address) and not operand.offset and _object(operand.base, registers)
+    if not isinstance(operand, TensorAddress):
+        return False
+    count = len(operand.coordinates)
+    if slot.kind == "tensor":
+        fitting = count == slot.vector and operand.sampler is None and _pointer(operand, registers)
+    else:
+        fitting = count >= slot.vector and not operand.offset and _object(operand.base, registers)
+    return fitting and all(_value(_COORDINATE, item, registers) for item in operand.coordinates)
+
+
+def _object(base: Operand, registers: Mapping[str, str]) -> bool:
+    return isinstance(base, Symbol) or (isinstance(base, Register) and _holds(_HANDLE, registers[base.name]))
 
 
 def _pointer(operand: Address | TensorAddress, registers: Mapping[str, str]) -> bool:
@@ -199,9 +238,10 @@ def _described(operand: Operand, registers: Mapping[str, str]) -> str:
             return f"a vector of {len(items)}"
         case Selected(register, _):
             return f"a part of {shown(register.name)}"
+        case TensorAddress():
+            return f"an address with {_coordinates(len(operand.coordinates))}"
     words = {
         Address: "an address",
-        TensorAddress: "an address with coordinates",
         Sink: "'_'",
         DestinationPair: "two destinations",
     }

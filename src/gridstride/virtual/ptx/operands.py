@@ -74,6 +74,24 @@ def registers_of(operand: Operand) -> Iterator[str]:
             yield from registers_of(part)
 
 
+def items(operand: Operand) -> tuple[Operand, ...]:
+    """What a vector holds; anything else is alone."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def address(instruction: Instruction, index: int) -> Address:
+    """An operand that is an address by the grammar."""
+    operand = instruction.operands[index]
+    assert isinstance(operand, Address), instruction
+    return operand
+
+
+def immediate(operand: Operand) -> int:
+    """The value of an operand that is an integer constant by the grammar."""
+    assert isinstance(operand, Immediate), operand
+    return operand.bits
+
+
 def _accumulates(instruction: Instruction) -> bool:
     """wgmma adds to its destination, unless its scale-d is the constant false."""
     if instruction.opcode != "wgmma":

@@ -29,8 +29,8 @@ class PtxError(OneMessage, ValueError):
 
     def of_compiled(self, ptx: str) -> PtxError:
         """The same of text that a compiler made of the file, with the file's own line, as far as the text tells it."""
-        before = "\n".join(ptx.split("\n", self.line)[: self.line])
-        lines = _LOC.findall(before)
+        text_before = "\n".join(ptx.split("\n", self.line)[: self.line])
+        lines = _LOC.findall(text_before)
         message = f"{self.message} (line {self.line} of its PTX)"
         line = int(lines[-1]) if lines else self.line
         return PtxError(message, line, self.column, self.source_line, self.filename)
@@ -43,12 +43,12 @@ class PtxError(OneMessage, ValueError):
         """The source line, or the part around the column, with a caret under the column."""
         start = max(0, self.column - 1 - _WINDOW // 2) if len(self.source_line) > _WINDOW else 0
         shown = self.source_line[start : start + _WINDOW]
-        before = shown[: self.column - 1 - start]
+        text_before = shown[: self.column - 1 - start]
         shown = "".join(c if c.isprintable() or c == "\t" else "?" for c in shown)
-        return f"{shown}\n{''.join(c if c == chr(9) else ' ' for c in before)}^"
+        return f"{shown}\n{''.join(c if c == chr(9) else ' ' for c in text_before)}^"
 
 
-def place(text: str, offset: int) -> tuple[int, int, str]:
+def location(text: str, offset: int) -> tuple[int, int, str]:
     """Line, column (both from 1) and source line of a character offset."""
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
@@ -59,9 +59,9 @@ def place(text: str, offset: int) -> tuple[int, int, str]:
 _FEW = 5000  # names: difflib over more would take longer than the parse
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the closest known name, or nothing."""
-    names = [candidate for candidate in known if abs(len(candidate) - len(name)) <= 3][:_FEW]
+    names = [candidate for candidate in candidates if abs(len(candidate) - len(name)) <= 3][:_FEW]
     matches = difflib.get_close_matches(name[:200], names, n=1, cutoff=0.7)
     return f"; did you mean {matches[0]!r}?" if matches else ""
 

@@ -38,8 +38,8 @@ def warp_numbered(b: Builder, block: Record, number: Value) -> Record:
     count = launch.warps_per_block
     turned = count - 1 - number
     turned = b.select(launch.warp_back != 0, turned, number)
-    away = turned + (count - launch.warp_first)
-    return warp_at(b, block, (away * launch.warp_inverse) % count)
+    distance = turned + (count - launch.warp_first)
+    return warp_at(b, block, (distance * launch.warp_inverse) % count)
 
 
 def block_in_turn(b: Builder, launch: Record, i: Value, count: Value) -> Value:

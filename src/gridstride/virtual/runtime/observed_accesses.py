@@ -5,9 +5,9 @@ from __future__ import annotations
 from gridstride.virtual.abi.access_counters import KINDS
 from gridstride.virtual.abi.address_spaces import RANK_SHIFT
 from gridstride.virtual.abi.finding_kinds import FAULT
-from gridstride.virtual.abi.finding_records import FINDING, MAX_FINDINGS, RACE_OF_LANES
+from gridstride.virtual.abi.finding_records import FINDING, MAX_FINDINGS, RACE_OF_BLOCKS, RACE_OF_LANES
 from gridstride.virtual.abi.race_shadows import UNWATCHED
-from gridstride.virtual.ir.builder import NULL, IrModule, constant, wide
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Value, constant, wide
 from gridstride.virtual.runtime.common import i32, warp_numbered
 from gridstride.virtual.runtime.count.banks import emit_banks
 from gridstride.virtual.runtime.count.bulk_counts import emit_bulk_counts
@@ -34,6 +34,10 @@ def emit_observe(m: IrModule) -> None:
 def _observe(m: IrModule) -> None:
     """What an observed access calls: counts it and, in shared memory, checks it for races."""
     head = ("warp* warp", "i64 at", "i32 site", "i32 mask")
+    for kind in ("load", "store"):  # lanes of a generic access, which is counted by itself
+        who = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
+        with m.function("void", f"gs_shared_{kind}", *who) as (b, access):
+            _check_shared(b, kind, tuple(access))
     for space in ("global", "generic"):
         for kind in KINDS:
             name, more = f"gs_observe_{space}_{kind}", (f"{wide('i64')} address", "i32 size", "i32 strength")
@@ -60,14 +64,10 @@ def _observe(m: IrModule) -> None:
             b.call("void", "gs_count_shared", warp, at, mask, address, size, constant("i1", kind == "load"))
             if kind in ("sync", "heard"):
                 b.call("void", f"gs_race_{kind}", warp)
-            if kind == "told":  # of what one lane did: what is between warps takes a fence ahead of it
-                b.call("void", "gs_lanes_publish", warp)
-            if kind in ("store", "async"):
+            if kind == "async":  # it is checked when it lands
                 b.call("void", "gs_wgmma_written", warp, site, mask, address, size)
-            if kind in ("load", "store"):  # asynchronous ones are checked when they land
-                store = i32(int(kind == "store"))
-                b.call("void", "gs_copies_check", warp, site, mask, address, size, store)
-                b.call("void", f"gs_race_{kind}", warp, site, mask, address, size)
+            if kind in ("load", "store"):
+                _check_shared(b, kind, (warp, site, mask, address, size))
             if kind == "store":
                 b.call("void", "gs_race_stored", warp)
             if kind == "load":  # gives whether to ask if something was never written
@@ -75,6 +75,14 @@ def _observe(m: IrModule) -> None:
                 with b.if_(race != NULL):
                     b.ret(race.unset)
                 b.ret(i32(0))
+
+
+def _check_shared(b: Builder, kind: str, access: tuple[Value, ...]) -> None:
+    """A plain load or store of shared memory against matrix instructions, copies and other warps."""
+    if kind == "store":
+        b.call("void", "gs_wgmma_written", *access)
+    b.call("void", "gs_copies_check", *access, i32(int(kind == "store")))
+    b.call("void", f"gs_race_{kind}", *access)
 
 
 def _passed(m: IrModule) -> None:
@@ -94,15 +102,15 @@ def _passed(m: IrModule) -> None:
 
 def _report(m: IrModule) -> None:
     """Adds a finding that does not stop the launch, the first of its kind between two sites. `who` is warp << 8 | lane
-    of the other side. Races between lanes of a warp are of another kind than those between warps: one must not hide
-    the other.
+    of the other side. Races between lanes of a warp are of another kind than those between warps, and those between
+    blocks of a cluster of a third: one must not hide another.
     """
     head = ("warp* warp", "i32 kind", "i32 site", "i32 lane", "i32 other", "i32 who", "i64 address")
     with m.function("void", "gs_report", *head, cold=True) as (b, (warp, kind, site, lane, other, who, address)):
         launch = warp.launch
         alone = (who >> 8) == warp.warp
-        lanes = (kind == FAULT["race"]) & alone
-        told_as = b.select(lanes, i32(RACE_OF_LANES), kind)
+        race, among_blocks = kind == FAULT["race"], (address >> RANK_SHIFT) != 0
+        told_as = b.select(race & among_blocks, i32(RACE_OF_BLOCKS), b.select(race & alone, i32(RACE_OF_LANES), kind))
         with b.if_(~new_pair(b, launch, told_as, site, other)):
             b.ret()
         counter = launch.field("finding_count")

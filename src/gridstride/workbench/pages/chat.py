@@ -32,8 +32,8 @@ class _Chat:
             self._connect = button("Connect", self.connect)
             self._status = ui.label().classes("status").props('role="status"')
         self._trouble = ui.element("div")
-        self._said = ui.element("div").classes("said-so-far")
-        self._said.props('role="log" aria-label="Conversation" tabindex="0"')
+        self._conversation_area = ui.element("div").classes("said-so-far")
+        self._conversation_area.props('role="log" aria-label="Conversation" tabindex="0"')
         with ui.element("div").classes("say") as self._form:
             self._text = ui.textarea(label="Say something; Ctrl-Enter sends it").props("outlined autogrow")
             self._text.on("keydown.ctrl.enter", self.send)
@@ -90,7 +90,7 @@ class _Chat:
     def _begin(self) -> None:
         if not self._busy:
             self._talk.conversation.turns.clear()
-            self._said.clear()
+            self._conversation_area.clear()
 
     def _look(self) -> None:
         if self._newest is not None and self._talk.answer:
@@ -102,7 +102,7 @@ class _Chat:
             control.set_enabled(not busy)
 
     def _turn(self, who: str, text: str) -> ui.label:
-        with self._said, ui.element("div").classes("turn"):
+        with self._conversation_area, ui.element("div").classes("turn"):
             ui.label(who).classes("soft small")
             return ui.label(plain(text)).classes("text")
 

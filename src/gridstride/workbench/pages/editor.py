@@ -63,10 +63,10 @@ class Editor:
             async with self._one_at_a_time:
                 await asyncio.to_thread(self._text.save, self.text)
         except ChangedElsewhere as changed:
-            self._ask_which(str(changed))
+            self._ask_version(str(changed))
             return False
         except ProgressError as error:
-            self._say(str(error))
+            self._show_status(str(error))
             return False
         self._settled("saved")
         return True
@@ -113,9 +113,9 @@ class Editor:
                 elif self._trouble:
                     self._settled("saved")
         except ProgressError as error:
-            self._say(str(error))
+            self._show_status(str(error))
 
-    def _ask_which(self, text: str) -> None:
+    def _ask_version(self, text: str) -> None:
         self._conflict, self._trouble = True, ""
         self._state.text = "not saved"
         self._notice.clear()
@@ -142,7 +142,7 @@ class Editor:
         self._state.text = state
         self._client.run_javascript(f"window.labDraft?.settled({json.dumps(self._text.text)})")
 
-    def _say(self, text: str) -> None:
+    def _show_status(self, text: str) -> None:
         """Once: it is looked at again each second."""
         self._state.text = "not saved"
         if text == self._trouble:
@@ -171,7 +171,7 @@ class Editor:
         unchanged = saved == self._text.text
         self._editor.value = text
         if not unchanged:
-            self._ask_which(f"{self._text.path} was changed by another program or window")
+            self._ask_version(f"{self._text.path} was changed by another program or window")
             return
         ui.notify(_RESTORED, close_button="Close", timeout=0)
 

@@ -66,8 +66,8 @@ def frame(workbench: Workbench, title: str) -> Iterator[None]:
         ui.link("GridStride", "/").classes("brand")
         with ui.element("nav").props('aria-label="Pages"'):
             for name, path in _LINKS:
-                here = ui.context.client.request.url.path == path
-                ui.link(name, path).props('aria-current="page"' if here else "")
+                is_current = ui.context.client.request.url.path == path
+                ui.link(name, path).props('aria-current="page"' if is_current else "")
         theme_button(dark)
     with ui.element("div").classes("page") as main:  # NiceGUI puts it into a <main>
         for notice in workbench.store.notices:

@@ -81,12 +81,12 @@ class _Hints:
     """Hints, of which the next is shown on asking."""
 
     def __init__(self, workbench: Workbench, day: Day, *, shown_hints: int) -> None:
-        self._workbench, self._day, self._taken = workbench, day, shown_hints
+        self._workbench, self._day, self._shown_hints = workbench, day, shown_hints
         self._area = ui.element("section").props('aria-label="Hints"')
 
     def show(self) -> None:
         """Those that were taken, and the way to the next."""
-        hints, self_taken = self._day.lab.hints, self._taken
+        hints, self_taken = self._day.lab.hints, self._shown_hints
         self._area.clear()
         with self._area:
             ui.html("<h2>Hints</h2>", sanitize=False)
@@ -101,7 +101,7 @@ class _Hints:
 
     async def _next(self) -> None:
         most = len(self._day.lab.hints)
-        self._taken = await self._workbench.read(lambda progress: progress.next_hint(self._day.number, most))
+        self._shown_hints = await self._workbench.read(lambda progress: progress.next_hint(self._day.number, most))
         self.show()
 
 

@@ -47,7 +47,7 @@ async def build(name: str) -> None:
             ui.link(f"lab of day {number}", f"/day/{number}/lab")
     ui.html(f"<h1>{ladder.name}</h1>", sanitize=True)
     ui.label(ladder.title)
-    _where_from(ladder)
+    _provenance(ladder)
     with ui.element("ol").classes("rungs"):
         below: RungTimes | None = None
         for rung, source in ladder.rungs:
@@ -77,7 +77,7 @@ def _without_title(notes: Path) -> str:
     return notes.read_text(encoding="utf-8").partition("\n")[2].strip() if notes.is_file() else ""
 
 
-def _where_from(ladder: _Ladder) -> None:
+def _provenance(ladder: _Ladder) -> None:
     """Which machine the times are of, at which sizes, and how to get them again."""
     recorded, climb = ladder.recorded, f"gridstride climb {ladder.name}"
     if recorded is None:

@@ -11,7 +11,7 @@ from nicegui import ui
 from gridstride.course.content import day as read_day
 from gridstride.course.content import day_number, day_numbers, readable_days
 from gridstride.course.learner.progress import AnswerRecord, LearnerProgress
-from gridstride.course.learner.standing import DayStanding, asked_with, standing
+from gridstride.course.learner.standing import asked_with
 from gridstride.course.lesson import Day, QuizQuestion
 from gridstride.workbench.pages.prose import Sentences, prepare, prose
 from gridstride.workbench.pages.quiz import card
@@ -23,7 +23,6 @@ class Lesson:
     """What the page shows; `last` is the newest answer to each question."""
 
     day: Day
-    so_far: DayStanding
     asked: tuple[tuple[Day, QuizQuestion], ...]
     last: dict[tuple[int, str], AnswerRecord]
 
@@ -33,7 +32,7 @@ def read(progress: LearnerProgress, word: str) -> Lesson:
     day = read_day(day_number(word))
     last = {(answer.day, answer.question): answer for answer in progress.answers()}
     questions = tuple(asked_with(day, readable_days()[0], progress, datetime.now(UTC)))
-    return Lesson(day, standing(day, progress), questions, last)
+    return Lesson(day, questions, last)
 
 
 async def build(workbench: Workbench, word: str) -> None:

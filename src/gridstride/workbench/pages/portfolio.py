@@ -37,21 +37,21 @@ async def build(workbench: Workbench) -> None:
             refused = str(error)
         write.enable()
         status.text = "" if refused else "written"
-        _show(area, refused, there=await asyncio.to_thread(_is_there))
+        _show(area, refused, exists=await asyncio.to_thread(_folder_exists))
 
-    _show(area, "", there=await asyncio.to_thread(_is_there))
+    _show(area, "", exists=await asyncio.to_thread(_folder_exists))
 
 
-def _is_there() -> bool:
+def _folder_exists() -> bool:
     return (workspace() / NAME / "index.html").is_file()
 
 
-def _show(area: ui.element, refused: str | None, *, there: bool) -> None:
+def _show(area: ui.element, refused: str | None, *, exists: bool) -> None:
     area.clear()
     with area:
         if refused:
             trouble(refused)
-        elif there:
+        elif exists:
             ui.label(f"In {workspace() / NAME}").classes("soft small")
             ui.link("Open it in a page of its own", "/portfolio/site/index.html", new_tab=True)
             embedded("/portfolio/site/index.html", "Portfolio")

@@ -73,13 +73,13 @@ class _Asked:
         try:
             marked = await self._marked(answer)
             if "refused" in marked:
-                self._say(marked["refused"])
+                self._announce(marked["refused"])
                 return
             await self._workbench.read(lambda progress: progress.record_answer(
                 self._day.number, self._question.id, marked["answer"], right=marked["right"]))  # fmt: skip
             self._show(marked["answer"], right=marked["right"], why=marked["why"])
         except (ProgressError, LessonError, JudgeEnded) as error:
-            self._say(str(error))
+            self._announce(str(error))
 
     async def _marked(self, answer: str) -> Any:
         """As `Marked.json()` has it, or `refused` in words; JudgeEnded. A number is measured by another process."""
@@ -88,7 +88,7 @@ class _Asked:
         reply = await self._workbench.dispatcher.mark(self._day.number, self._question.id, answer)
         return reply.get("marked") or {"refused": reply.get("refused") or reply.get("error", "")}
 
-    def _say(self, text: str) -> None:
+    def _announce(self, text: str) -> None:
         self.ask()
         with self._body:
             trouble(text)

@@ -97,7 +97,7 @@ def _square(number: int, row: DayStanding | None) -> str:
 def _row(row: DayStanding, *, next_one: bool) -> str:
     number, quiz = row.day.number, f"{row.right} of {len(row.day.questions)} questions"
     lab = "passed" if row.passed else "begun" if row.runs else "to do"
-    seen = " (solution first)" if row.solution_first else ""
+    solution_note = " (solution first)" if row.solution_first else ""
     problem = row.day.lab.problem
     ladder = f'<a href="/ladder/{problem}">ladder of {problem}</a>' if problem else ""
     about = f"{escape(row.day.part)} · {row.day.minutes} minutes · {quiz}"
@@ -105,4 +105,4 @@ def _row(row: DayStanding, *, next_one: bool) -> str:
         <a class="title" href="/day/{number}">{escape(row.day.title)}</a>
         <div class="soft small about"><div>{about}</div>{ladder}</div>
         </div><a class="state{" passed" if row.passed else ""}" href="/day/{number}/lab"
-        aria-label="Lab of day {number}: {lab}">lab: {lab}{seen}</a></li>"""
+        aria-label="Lab of day {number}: {lab}">lab: {lab}{solution_note}</a></li>"""

@@ -70,15 +70,15 @@ class RunPanel:
 
     async def run(self) -> None:
         """Have the editor's text judged."""
-        if not self._has_own() and await self._editor.save():
+        if not self._has_own_run() and await self._editor.save():
             self._report.clear()
             await self._add("judge")
 
     async def _explain(self) -> None:
-        if not self._has_own():
+        if not self._has_own_run():
             await self._add("explain")
 
-    def _has_own(self) -> bool:
+    def _has_own_run(self) -> bool:
         """Whether a run of this browser waits or goes on."""
         return self._job is not None and self._job.session == self._session
 
@@ -100,7 +100,7 @@ class RunPanel:
             self._judged = None
             self._fade()
             self._editor.mark(())
-        self._button.set_enabled(not self._has_own())
+        self._button.set_enabled(not self._has_own_run())
         self._cancel.visible = True
         self._status.text = "waiting"
         self._timer.active = True
@@ -122,7 +122,7 @@ class RunPanel:
         if job is None:
             return
         if (live := self._workbench.dispatcher.live.get(job.id)) is not None:
-            whose = "" if self._has_own() else "another browser's run: "
+            whose = "" if self._has_own_run() else "another browser's run: "
             self._status.text = f"{whose}{_doing(live)} · {seconds_since(self._began)}"
             return
         try:
@@ -195,5 +195,5 @@ def following(day: Day, progress: LearnerProgress) -> Day | None:
 
 def _doing(live: Live) -> str:
     if not live.running:
-        return "next in line" if not live.ahead else f"waiting, {live.ahead} before it"
+        return "next in line" if not live.jobs_ahead else f"waiting, {live.jobs_ahead} before it"
     return f"running: {live.step}" if live.step else "starting"

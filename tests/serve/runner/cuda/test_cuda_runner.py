@@ -18,14 +18,17 @@ from gridstride.serve.engine.batch import Batch, Draw, Runner
 from gridstride.serve.engine.engine import NOT_FINITE, Engine
 from gridstride.serve.engine.messages import Submit
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.runner.cuda import cuda_runner, prompt_keys
 from gridstride.serve.runner.cuda.batch_parts import PassLimits
-from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
+from gridstride.serve.runner.cuda.cuda_runner import CudaRunner, GraphSizes
 from gridstride.serve.runner.cuda.prompts import sized
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
 SHAPES = {
     "llama": DecoderConfig(
         vocabulary=300, width=128, layers=2, heads=4, kv_heads=2, head_width=64, hidden=256, context=256,
@@ -46,7 +49,11 @@ SHAPES = {
         family="phi3", vocabulary=300, width=192, layers=2, heads=3, kv_heads=3, head_width=64, hidden=128, context=256,
     ),
 }  # fmt: skip
+
+
 every_device = pytest.mark.parametrize("device", DEVICES)
+
+
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 
 
@@ -68,7 +75,7 @@ def decoder(shape: str, dtype: torch.dtype = torch.float32) -> Decoder:
 def generated(
     runner: Runner, wishes: list[Sampling], *, preempted: bool = False, speculation: Speculation | None = None
 ) -> dict[str, list[int]]:
-    engine = Engine(runner, max_batch_tokens=64, max_running=8, speculation=speculation)
+    engine = Engine(runner, Batching(max_batch_tokens=64, max_running=8, ahead_from=1), speculation=speculation)
     draw = np.random.default_rng(1)
     for i, sampling in enumerate(wishes):
         prompt = tuple(map(int, draw.integers(0, 300, int(draw.integers(1, 90)))))
@@ -90,7 +97,10 @@ def test_greedy_tokens_are_the_torch_runners(shape: str, device: str) -> None:
     model = decoder(shape)
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
     assert (
-        generated(CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 2, 4, 8)), wishes) == expected
+        generated(
+            CudaRunner(model, sizes=GraphSizes(buckets=(1, 2, 4, 8)), blocks=100, block_size=8, device=device), wishes
+        )
+        == expected
     )
 
 
@@ -122,24 +132,32 @@ MIXED = [
 @every_device
 @pytest.mark.parametrize(
     "sizes",
-    [{"buckets": (1, 2)}, {"prompts": (8, 16)}, {"prompts": ()}, {"buckets": (3,), "prompts": (64,)}],
+    [
+        GraphSizes(buckets=(1, 2)),
+        GraphSizes(prompts=(8, 16)),
+        GraphSizes(prompts=()),
+        GraphSizes(buckets=(3,), prompts=(64,)),
+    ],
     ids=["more sequences than the largest bucket", "more tokens than the largest pass", "no passes", "few sizes"],
 )
-def test_tokens_do_not_hang_on_what_is_recorded(sizes: dict[str, Any], device: str) -> None:
+def test_tokens_do_not_hang_on_what_is_recorded(sizes: GraphSizes, device: str) -> None:
     model = decoder("llama")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
-    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, **sizes), MIXED) == expected
+    assert generated(CudaRunner(model, blocks=100, block_size=8, device=device, sizes=sizes), MIXED) == expected
+
+
+PASSES = [GraphSizes(), GraphSizes(prompts=(8, 16)), GraphSizes(prompts=())]
 
 
 @every_device
-@pytest.mark.parametrize("sizes", [{}, {"prompts": (8, 16)}, {"prompts": ()}], ids=["all", "small passes", "no passes"])
-def test_guessed_tokens_are_verified_in_passes(sizes: dict[str, Any], device: str) -> None:
+@pytest.mark.parametrize("sizes", PASSES, ids=["all", "small passes", "no passes"])
+def test_guessed_tokens_are_verified_in_passes(sizes: GraphSizes, device: str) -> None:
     wishes = [replace(each, max_tokens=60) for each in MIXED]
     model = decoder("llama")
     with torch.no_grad():
         model.lm_head.weight.mul_(4)  # so that texts repeat themselves
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), wishes)
-    runner = CudaRunner(model, blocks=100, block_size=8, device=device, **sizes)
+    runner = CudaRunner(model, blocks=100, block_size=8, device=device, sizes=sizes)
     assert generated(runner, wishes, speculation=Speculation()) == expected
 
 
@@ -152,12 +170,12 @@ def test_passes_over_prompts_beyond_the_limits_of_one(device: str, monkeypatch: 
 
 
 @pytest.mark.usefixtures("paged")
-@pytest.mark.parametrize("sizes", [{}, {"prompts": (8, 16)}, {"prompts": ()}], ids=["all", "small passes", "no passes"])
+@pytest.mark.parametrize("sizes", PASSES, ids=["all", "small passes", "no passes"])
 @every_shape
-def test_keys_of_prompts_read_in_the_cache_give_the_same_tokens(shape: str, sizes: dict[str, Any]) -> None:
+def test_keys_of_prompts_read_in_the_cache_give_the_same_tokens(shape: str, sizes: GraphSizes) -> None:
     model = decoder(shape)
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
-    runner = CudaRunner(model, blocks=100, block_size=8, **sizes)
+    runner = CudaRunner(model, blocks=100, block_size=8, sizes=sizes)
     runner.warm(5)
     assert generated(runner, MIXED) == expected
     assert not any(size.keys for size in runner._prompts)  # what is recorded does not hang on them
@@ -165,7 +183,7 @@ def test_keys_of_prompts_read_in_the_cache_give_the_same_tokens(shape: str, size
 
 @pytest.mark.usefixtures("paged")
 def test_guessed_tokens_are_verified_over_keys_in_the_cache() -> None:
-    test_guessed_tokens_are_verified_in_passes({"prompts": (8, 16)}, "cpu")
+    test_guessed_tokens_are_verified_in_passes(GraphSizes(prompts=(8, 16)), "cpu")
 
 
 @pytest.mark.usefixtures("paged")
@@ -203,7 +221,9 @@ def test_sequences_that_gave_way_come_back_with_the_same_tokens(device: str) -> 
 def test_a_warm_runner_gives_the_same_tokens(device: str) -> None:
     model = decoder("llama")
     expected = generated(TorchRunner(copy.deepcopy(model), blocks=100, block_size=8), MIXED)
-    runner = CudaRunner(model, blocks=100, block_size=8, device=device, buckets=(1, 4, 8), prompts=(64, 128))
+    runner = CudaRunner(
+        model, sizes=GraphSizes(buckets=(1, 4, 8), prompts=(64, 128)), blocks=100, block_size=8, device=device
+    )
     runner.warm(5)
     assert generated(runner, MIXED) == expected
     runner.warm(5)
@@ -213,8 +233,8 @@ def test_a_warm_runner_gives_the_same_tokens(device: str) -> None:
 @every_device
 def test_chunks_behind_shared_prefixes_read_them_from_the_cache(device: str) -> None:
     model = decoder("llama")
-    runner = CudaRunner(model, blocks=100, block_size=8, device=device, prompts=(8, 16, 32))
-    engine, head = Engine(runner, max_batch_tokens=64, max_running=4), tuple(range(50))
+    runner = CudaRunner(model, sizes=GraphSizes(prompts=(8, 16, 32)), blocks=100, block_size=8, device=device)
+    engine, head = Engine(runner, Batching(max_batch_tokens=64, max_running=4)), tuple(range(50))
     found: dict[str, list[int]] = {}
     for id, tail in (("first", (7, 8)), ("again", (7, 8)), ("other", (9, 10, 11))):
         engine.submit(Submit(id=id, prompt=head + tail, sampling=Sampling(temperature=0.0), arrived=0.0))
@@ -238,7 +258,7 @@ def likeliest(model: Decoder, prompt: tuple[int, ...], count: int) -> list[int]:
 
 @every_device
 def test_several_steps_in_one_call_are_those_of_single_calls(device: str) -> None:
-    runner = CudaRunner(decoder("qwen3"), blocks=20, block_size=4, device=device, buckets=(4,))
+    runner = CudaRunner(decoder("qwen3"), sizes=GraphSizes(buckets=(4,)), blocks=20, block_size=4, device=device)
     table = np.arange(15, dtype=np.int32).reshape(3, 5)
 
     def step(tokens: list[int], at: list[int], steps: int) -> np.ndarray:
@@ -270,7 +290,7 @@ def test_teacher_forced_logits_in_bfloat16(shape: str, chunks: tuple[int, ...], 
     wide = copy.deepcopy(model).double()
     tokens = torch.randint(0, 300, (40,), generator=torch.Generator().manual_seed(0))
     expected = wide.logits(wide(tokens[None])[0]).float()
-    runner = CudaRunner(model, blocks=10, block_size=16, device=device, prompts=(16, 64))
+    runner = CudaRunner(model, sizes=GraphSizes(prompts=(16, 64)), blocks=10, block_size=16, device=device)
     table = np.arange(3, dtype=np.int32)[None]
     got, done = [], 0
     for count in chunks:
@@ -311,8 +331,10 @@ def test_a_request_with_nan_spoils_no_other(device: str) -> None:
     prompts = {"a": [1, 2, 3], "bad": [5] * 20 + [299] * 9, "b": list(range(40)), "worse": [299], "c": [7] * 20}
 
     def tokens(ids: Iterable[str]) -> dict[str, list[int]]:
-        runner = CudaRunner(copy.deepcopy(model), blocks=12, block_size=8, device=device, buckets=(4,), prompts=(64,))
-        engine = Engine(runner, max_batch_tokens=64, max_running=4, prefix_reuse=False)
+        runner = CudaRunner(
+            copy.deepcopy(model), sizes=GraphSizes(buckets=(4,), prompts=(64,)), blocks=12, block_size=8, device=device
+        )
+        engine = Engine(runner, Batching(max_batch_tokens=64, max_running=4, prefix_reuse=False))
         for id in ids:
             wished = Sampling(temperature=0.0, max_tokens=20, logit_bias={299: -100.0} if id == "c" else {})
             engine.submit(Submit(id=id, prompt=tuple(prompts[id]), sampling=wished, arrived=0.0))
@@ -363,60 +385,3 @@ def test_what_is_recorded_asks_nothing_of_the_host(shape: str, paged: bool, monk
             with Recordable() as guard:
                 step()
             assert guard.calls > 20
-
-
-# -- one launch for one sequence ---------------------------------------------------------------------------------------
-STREAMED = DecoderConfig(
-    vocabulary=5000, width=1024, layers=3, heads=8, kv_heads=4, head_width=128, hidden=1024, context=2048, tied=True
-)
-
-
-def one_sequence(runner: CudaRunner, sampling: Sampling, *, prompt: list[int], count: int) -> list[int]:
-    engine = Engine(runner, max_batch_tokens=4096, max_running=4)
-    engine.submit(Submit(id="a", prompt=tuple(prompt), sampling=sampling, arrived=0.0))
-    tokens: list[int] = []
-    while not engine.idle:
-        for update in engine.step():
-            assert update.error is None, update.error
-            tokens += update.tokens
-    assert len(tokens) == count
-    return tokens
-
-
-def regrets(model: Decoder, prompt: list[int], tokens: list[int]) -> torch.Tensor:
-    """How far each token's logit lies below the largest, in float64, relative to the logits' spread."""
-    wide = copy.deepcopy(model).double()
-    with torch.no_grad():
-        logits = wide.logits(wide(torch.tensor([prompt + tokens[:-1]]))[0, len(prompt) - 1 :])
-    return (logits.amax(-1) - logits[torch.arange(len(tokens)), torch.tensor(tokens)]) / logits.std(-1)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("prompt_length", [1, 50, 1100])
-def test_one_launch_draws_the_likeliest_tokens(prompt_length: int) -> None:
-    torch.manual_seed(0)
-    model = Decoder(STREAMED).eval().bfloat16()
-    prompt = torch.randint(0, 5000, (prompt_length,)).tolist()
-    runner = CudaRunner(copy.deepcopy(model), blocks=100, block_size=16, device="cuda", steps=16)
-    assert runner._one is not None
-    for sampling in (
-        Sampling(temperature=0.0, max_tokens=70, ignore_eos=True),
-        Sampling(temperature=0.5, top_k=1, max_tokens=20, ignore_eos=True),  # from a graph, step by step
-    ):
-        tokens = one_sequence(runner, sampling, prompt=prompt, count=sampling.max_tokens)
-        assert regrets(model, prompt, tokens).max() < 0.05
-
-
-@pytest.mark.gpu
-def test_one_launch_gives_the_same_tokens_however_many_steps_a_call_has() -> None:
-    torch.manual_seed(0)
-    model, prompt = Decoder(STREAMED).eval().bfloat16(), list(range(30))
-    sampling = Sampling(temperature=0.0, max_tokens=40, ignore_eos=True)
-    found = [
-        one_sequence(
-            CudaRunner(copy.deepcopy(model), blocks=20, block_size=16, device="cuda", steps=steps), sampling,
-            prompt=prompt, count=40,
-        )
-        for steps in (1, 3, 16)
-    ]  # fmt: skip
-    assert found[0] == found[1] == found[2]

@@ -48,7 +48,7 @@ def test_each_sequence_sees_its_own_keys_up_to_its_own_place(
     pieces = Pieces(
         torch.from_numpy(np.pad(queries, (0, unused), mode="edge")).to(device),
         torch.from_numpy(np.pad(begins.astype(np.int32), (0, unused + 1))).to(device),
-        torch.from_numpy(np.pad(made.seen, (0, unused))).to(device),
+        torch.from_numpy(np.pad(made.visible_keys, (0, unused))).to(device),
     )
     out = packed_attention(*(t.to(device) for t in (q, k, v)), pieces, scale=0.1)[:tokens].cpu()
     ends = np.cumsum(lengths)

@@ -53,7 +53,7 @@ def test_long_chunks_are_cut_into_pieces_that_see_more_and_more() -> None:
     assert made.owner.tolist() == [0, 1, 1]
     assert made.first.tolist() == [0, 3, PIECE + 3]
     assert made.count.tolist() == [3, PIECE, 5]
-    assert made.seen.tolist() == [10, PIECE, PIECE + 5]
+    assert made.visible_keys.tolist() == [10, PIECE, PIECE + 5]
 
 
 def test_the_slots_of_all_tokens_of_all_sequences() -> None:

@@ -16,6 +16,7 @@ from gridstride.models.huggingface import folder
 from gridstride.models.lora import LoraConfig
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.engine import Engine
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.engine.speculation import Speculation
 from gridstride.serve.runner import build
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
@@ -57,7 +58,7 @@ def engine(
         weights, decoder, found = lora.merged(decoder), folder.load(base), []
         decoder.load_state_dict(weights)
     runner = TorchRunner(decoder, blocks=blocks, block_size=4, adapters=found)
-    return Engine(runner, max_running=16, max_batch_tokens=40, speculation=speculation)
+    return Engine(runner, Batching(max_running=16, max_batch_tokens=40), speculation=speculation)
 
 
 def said(made: Engine, *wanted: tuple[str, int], temperature: float = 0.0) -> dict[tuple[str, int], list[int]]:

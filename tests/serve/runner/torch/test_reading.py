@@ -17,6 +17,7 @@ from gridstride.serve.engine.batch import Runner
 from gridstride.serve.engine.engine import Engine
 from gridstride.serve.engine.messages import Submit, Update
 from gridstride.serve.engine.sampling import Sampling
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.cuda.cuda_runner import CudaRunner
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -36,7 +37,7 @@ def runner(request: pytest.FixtureRequest, decoder: Decoder) -> Runner:
     """The runner for GPUs runs the same code on a CPU, without graphs."""
     kind: Any = {"torch": TorchRunner, "cuda": CudaRunner, "gpu": CudaRunner}[request.param]
     device = "cuda" if request.param == "gpu" else "cpu"
-    made: Runner = kind(copy.deepcopy(decoder), blocks=60, block_size=8, device=device)
+    made: Runner = kind(copy.deepcopy(decoder).to(device), blocks=60, block_size=8)
     return made
 
 
@@ -46,7 +47,7 @@ def prompt(size: int, seed: int = 0) -> tuple[int, ...]:
 
 def run(runner: Runner, wishes: list[tuple[tuple[int, ...], Sampling]], *, preempted: bool = False) -> list[Update]:
     """Each request's updates as one: tokens put together, the rest as it came."""
-    engine = Engine(runner, max_batch_tokens=32, max_running=8)
+    engine = Engine(runner, Batching(max_batch_tokens=32, max_running=8))
     for number, (tokens, sampling) in enumerate(wishes):
         engine.submit(Submit(id=str(number), prompt=tokens, sampling=sampling, arrived=0.0))
     found: dict[str, Update] = {}
@@ -102,7 +103,7 @@ def test_a_prompts_hidden_state(runner: Runner, decoder: Decoder, pool: Literal[
 @pytest.mark.parametrize("wish", [{"prompt_logprobs": 0}, {"pool": "mean"}, {"pool": "last"}])
 def test_a_prefix_that_is_known_is_read_all_the_same(decoder: Decoder, wish: dict[str, Any]) -> None:
     runner, tokens = TorchRunner(copy.deepcopy(decoder), blocks=60, block_size=8), prompt(40)
-    engine = Engine(runner, max_batch_tokens=32, max_running=8)
+    engine = Engine(runner, Batching(max_batch_tokens=32, max_running=8))
     given = []
     for number in range(2):
         engine.submit(Submit(id=str(number), prompt=tokens, sampling=Sampling(max_tokens=0, **wish), arrived=0.0))
@@ -143,7 +144,7 @@ def test_no_token_need_be_drawn_and_the_context_may_be_full(decoder: Decoder) ->
 
 
 def test_a_runner_that_cannot_read_refuses() -> None:
-    engine = Engine(FakeRunner(), max_batch_tokens=8, max_running=4)
+    engine = Engine(FakeRunner(), Batching(max_batch_tokens=8, max_running=4))
     with pytest.raises(Refused, match="gives nothing of prompts"):
         engine.submit(Submit(id="1", prompt=(1,), sampling=Sampling(prompt_logprobs=1), arrived=0.0))
     with pytest.raises(Refused, match="max_tokens is 0"):

@@ -12,7 +12,9 @@ from fake_runner import run, submit, tokens
 from gridstride.models import families
 from gridstride.models.config import DecoderConfig, ExpertsConfig, SlidingWindow
 from gridstride.models.decoder import Decoder
+from gridstride.serve.engine.batch import RunnerCode
 from gridstride.serve.engine.engine import NOT_FINITE, Engine
+from gridstride.serve.engine.scheduler import Batching
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
 CONFIG = DecoderConfig(vocabulary=61, width=32, layers=2, heads=4, kv_heads=2, head_width=8, hidden=48, context=128)
@@ -38,8 +40,8 @@ def said(
     decoder: Decoder, ids: str, *, blocks: int = 200, poison: int = 0, native: bool = False, **wishes: Any
 ) -> dict[str, list[int]]:
     """Tokens of these prompts, served together, after and among `poison` requests that go wrong."""
-    runner = TorchRunner(decoder, blocks=blocks, block_size=4, native=native)
-    engine = Engine(runner, max_running=8, max_batch_tokens=24, prefix_reuse=False)
+    runner = TorchRunner(decoder, blocks=blocks, block_size=4, code=RunnerCode("llvm" if native else "pytorch", ""))
+    engine = Engine(runner, Batching(max_running=8, max_batch_tokens=24, prefix_reuse=False))
     for i in range(poison):
         engine.submit(submit(f"poison {i}", [5] * i + [POISON] * 9, max_tokens=3))
     for place, id in enumerate(ids):
@@ -75,7 +77,7 @@ def test_a_cache_that_held_anything_before_changes_nothing(decoder: Decoder) -> 
     clean = said(decoder, "abcd", temperature=0.7)
     runner = TorchRunner(decoder, blocks=40, block_size=4)
     runner._cache[:, :, :-1] = torch.nan
-    engine = Engine(runner, max_running=8)
+    engine = Engine(runner, Batching(max_running=8))
     assert engine._scheduler.pool.take() == 0  # what stands in unused places of block tables stays as it is
     for id in "abcd":
         engine.submit(submit(id, PROMPTS[id], **SPARED, seed=ord(id), temperature=0.7))

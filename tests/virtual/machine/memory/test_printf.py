@@ -8,16 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+from host_arrays import zeros
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstride as gs
 from gridstride.virtual.machine.memory.printf import rendered
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
-
 
 CONVERSIONS = r"""extern "C" __global__ void k() {
     char local[8] = {'l', 'o', 'c', 'a', 'l', 0};

@@ -38,7 +38,7 @@ def test_a_span_ends_with_its_allocation() -> None:
         ends = {each.address: each.address + 100 * BYTES for each in (source, target)}
         device.touched.cuts = sorted(ends)
         kernel.observe(1, 128)(source, target, 100)
-        found = {each.cut: (each.first, each.behind, each.way) for each in device.touched.spans}
+        found = {each.cut: (each.first, each.end, each.way) for each in device.touched.spans}
     assert found == {
         source.address: (source.address, ends[source.address], "read"),
         target.address: (target.address, ends[target.address], "write"),
@@ -54,4 +54,4 @@ def test_a_spans_bytes_are_those_of_the_sectors_that_were_touched() -> None:
         kernel.observe(2, 128)(source, target, 256)
         (span,) = device.touched.spans
     assert span.nbytes == 256 * 32  # a sector of each 64 bytes
-    assert span.behind - span.first == 255 * 64 + 32
+    assert span.end - span.first == 255 * 64 + 32

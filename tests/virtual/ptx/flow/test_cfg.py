@@ -74,7 +74,6 @@ def test_nested_loops(kernel: Kernel) -> None:
     outer, inner = graph.loops
     assert (outer.header, outer.members, outer.depth, outer.parent) == (1, {1, 2, 3}, 1, None)
     assert (inner.header, inner.members, inner.depth, inner.parent) == (2, {2}, 2, 1)
-    assert graph.depth == (0, 1, 2, 1, 0)
     assert graph.loop_of(2) == inner
     assert graph.loop_of(3) == outer
     assert graph.loop_of(4) is None
@@ -85,22 +84,6 @@ def test_a_loop_entered_twice_is_marked(kernel: Kernel) -> None:
     (loop,) = graph.loops
     assert loop.members == {1, 2}
     assert not loop.reducible
-
-
-def test_diamond_reconverges_at_its_join(kernel: Kernel) -> None:
-    graph = cfg.build(kernel("@%p1 bra ELSE; mov.u32 %r1, 0; bra JOIN; ELSE: mov.u32 %r1, 1; JOIN: ret;"))
-    assert graph.post_dominator == (3, 3, 3, None)
-    assert graph.dominator == (None, 0, 0, 0)
-
-
-def test_a_guarded_return_is_no_way_around_the_join(kernel: Kernel) -> None:
-    graph = cfg.build(kernel("@%p1 bra JOIN; @%p2 ret; mov.u32 %r1, 0; JOIN: ret;"))
-    assert graph.post_dominator == (3, 2, 3, None)
-
-
-def test_blocks_of_an_endless_loop_have_post_dominators(kernel: Kernel) -> None:
-    graph = cfg.build(kernel("A: @%p1 bra C; B: mov.u32 %r1, 0; C: bra A;"))
-    assert graph.post_dominator == (2, 2, None)
 
 
 # Random graphs: each block is (end, targets), with the kind of end and the blocks its branch may go to.
@@ -163,8 +146,6 @@ def test_loops_are_contiguous_and_start_at_their_headers(function: Function) -> 
         parent = [other for other in graph.loops if other.header == loop.parent]
         assert all(loop.members < other.members for other in parent)
         assert loop.depth == (parent[0].depth + 1 if parent else 1)
-    for index, depth in enumerate(graph.depth):
-        assert depth == sum(index in loop.members for loop in graph.loops)
 
 
 @given(functions())
@@ -181,33 +162,6 @@ def test_loops_of_a_reducible_graph_are_the_natural_loops(function: Function) ->
         assert found == natural
     else:
         assert set(natural) <= set(found) or any(not loop.reducible for loop in graph.loops)
-
-
-@given(functions())
-def test_immediate_dominators(function: Function) -> None:
-    graph = cfg.build(function)
-    everywhere = reached(graph, 0)
-    above = {v: {d for d in everywhere if d != v and v not in reached(graph, 0, without=d)} for v in everywhere}
-    for block in range(len(graph.blocks)):
-        strict = above.get(block, set())
-        nearest = [d for d in strict if above[d] == strict - {d}]
-        assert graph.dominator[block] == (nearest[0] if nearest else None)
-
-
-@given(functions())
-def test_immediate_post_dominators(function: Function) -> None:
-    graph = cfg.build(function)
-    ends = {b for b in graph.order if not graph.blocks[b].successors}
-    if any(not reached(graph, block) & ends for block in graph.order):
-        return  # endless: what stands for the end is a choice, tested above by hand
-
-    def after(block: int) -> set[int]:
-        return {d for d in graph.order if d != block and not reached(graph, block, without=d) & (ends - {d})}
-
-    below = {block: after(block) for block in graph.order}
-    for block in graph.order:
-        nearest = [d for d in below[block] if below[d] == below[block] - {d}]
-        assert graph.post_dominator[block] == (nearest[0] if nearest else None)
 
 
 def test_deep_nests_and_long_chains_need_no_recursion() -> None:

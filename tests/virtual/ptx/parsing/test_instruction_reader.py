@@ -179,10 +179,10 @@ def test_textures_surfaces_and_tensor_maps(one: One) -> None:
     )
     assert one("sust.b.1d.b32.clamp [u, %r1], %r2;", before=texture).operands[0] == TensorAddress(Symbol("u"), r("r1"))
     found = one(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint"
         " [%r1], [%rd1, {%r2, %r3}], [%r4+8], %h1, %rd2;"
     )
-    assert found.modifiers[4:] == ("shared::cluster", "global", "mbarrier::complete_tx::bytes")
+    assert found.modifiers[4:7] == ("shared::cluster", "global", "mbarrier::complete_tx::bytes")
     assert found.operands == (
         Address(Register("%r1")),
         TensorAddress(Register("%rd1"), r("r2", "r3")),

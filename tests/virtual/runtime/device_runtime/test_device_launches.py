@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import warnings
-from pathlib import Path
-
 import numpy as np
 import pytest
+from device_runtime import MEASURED, RDC
+from host_arrays import zeros
 
 import gridstride as gs
-
-RDC = ("-rdc=true",)
 
 LOG = """
 __device__ int order[256], at;
 __global__ void mark(int v) { order[at++] = v; }
 """
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
 
 
 def logged(module: gs.Module) -> list[int]:
@@ -123,96 +115,6 @@ def test_a_copy_outside_of_memory_is_a_finding_with_the_line_of_the_call(gpu: gs
     assert (fault.value.kind, fault.value.line) == ("out_of_bounds", 2)
     (found,) = kernel.observe(1, 1)(zeros(64)).findings
     assert (found.kind, found.line) == ("out_of_bounds", 2)
-
-
-ERRORS = """
-__global__ void child(int *p) { atomicAdd(p, 1); }
-__global__ __launch_bounds__(64) void narrow(int *p) { atomicAdd(p, 1); }
-typedef void (*Kernel)(int *);
-__global__ void parent(int *p, int *e) {
-    CASE
-    e[0] = cudaPeekAtLastError(); e[1] = cudaGetLastError(); e[2] = cudaGetLastError();
-}
-"""
-
-
-MEASURED = json.loads((Path(__file__).parents[2] / "fixtures" / "device_runtime_h200.json").read_text())
-"""What an H200 gave: by launch, the error peeked at, got, got again, and how many threads ran."""
-NO_KERNEL = {"Kernel k = 0; k<<<1, 1>>>(p);": [98, 98, 0, 0]}
-
-
-@pytest.mark.parametrize(("case", "given"), [*MEASURED["errors"].items(), *NO_KERNEL.items()])
-def test_errors_of_launches_are_those_of_hardware(gpu: gs.VirtualGPU, case: str, given: list[int]) -> None:
-    p, e = zeros(1), zeros(3)
-    with warnings.catch_warnings(action="error"):
-        gs.cuda(ERRORS.replace("CASE", case), RDC)["parent"][1, 1](p, e)
-    assert [*e.tolist(), int(p[0])] == given
-
-
-def test_attributes_are_those_of_hardware(gpu: gs.VirtualGPU) -> None:
-    kernel = gs.cuda(
-        """__global__ void k(int *o) {
-        int i = threadIdx.x; o[2 * i] = cudaDeviceGetAttribute(o + 2 * i + 1, (cudaDeviceAttr)i, 0);
-    }""",
-        RDC,
-    )["k"]
-    out = zeros(220)
-    kernel[1, 110](out)
-    bus = "37"  # 6,016 bits on this H200, 6,144 on the data sheet
-    known = {str(i): int(out[2 * i + 1]) for i in range(110) if out[2 * i] == 0 and str(i) != bus}
-    assert len(known) > 35
-    assert known.items() <= MEASURED["attributes"].items()
-
-
-def test_an_error_that_no_thread_asked_for_is_said_to_the_host(gpu: gs.VirtualGPU) -> None:
-    kernel = gs.cuda(
-        "__global__ void child() {}\n__global__ void parent(int n) {\n if (threadIdx.x == 5) child<<<1, n>>>();\n}", RDC
-    )["parent"]
-    says = r"kernel.cu:3: failed launch in kernel parent: the launch of child failed with cudaErrorInvalidConfiguration"
-    with pytest.warns(RuntimeWarning, match=says):
-        kernel[1, 32](2000)
-    (found,) = kernel.observe(1, 32)(2000).findings
-    assert (found.kind, found.line, found.thread) == ("failed_launch", 3, (5, 0, 0))
-    assert not kernel.observe(1, 32)(20).findings
-
-
-def test_names_and_texts_of_errors(gpu: gs.VirtualGPU) -> None:
-    kernel = gs.cuda(
-        """__device__ int copied(char *to, const char *from) { int n = 0; while ((to[n] = from[n])) ++n; return n; }
-    __global__ void k(char *name, char *text, int code) {
-        copied(name, cudaGetErrorName((cudaError_t)code)); copied(text, cudaGetErrorString((cudaError_t)code));
-    }""",
-        RDC,
-    )["k"]
-    for code, want in (
-        (9, ("cudaErrorInvalidConfiguration", "invalid configuration argument")),
-        (12345, ("unr", "unr")),
-    ):
-        name, text = np.zeros(64, np.int8), np.zeros(64, np.int8)
-        kernel[1, 1](name, text, code)
-        for have, start in zip((name, text), want, strict=True):
-            assert have.tobytes().rstrip(b"\0").decode().startswith(start)
-
-
-def test_what_the_device_knows_of_itself(gpu: gs.VirtualGPU) -> None:
-    kernel = gs.cuda(
-        """__global__ __launch_bounds__(96) void other(int *p) {
-        __shared__ int s[100]; s[threadIdx.x] = *p; *p = s[1]; }
-    __global__ void k(int *o) {
-        o[0] = cudaDeviceGetAttribute(o + 1, cudaDevAttrMultiProcessorCount, 0);
-        o[2] = cudaDeviceGetAttribute(o + 3, cudaDevAttrWarpSize, 1);
-        o[4] = cudaDeviceGetAttribute(o + 5, (cudaDeviceAttr)99999, 0);
-        o[6] = cudaGetDevice(o + 7); o[8] = cudaGetDeviceCount(o + 9);
-        cudaFuncAttributes a;
-        o[10] = cudaFuncGetAttributes(&a, (const void *)other);
-        o[11] = a.maxThreadsPerBlock; o[12] = a.sharedSizeBytes; o[13] = a.binaryVersion;
-        o[14] = cudaFuncGetAttributes(&a, (const void *)o);
-    }""",
-        RDC,
-    )["k"]
-    out = np.full(15, -1, np.int32)
-    kernel[1, 1](out)
-    assert out.tolist() == [0, 132, 101, -1, 1, -1, 0, 0, 0, 1, 0, 96, 400, 90, 1]
 
 
 def test_memory_from_cuda_malloc_reaches_children(gpu: gs.VirtualGPU) -> None:

@@ -7,15 +7,12 @@ from collections.abc import Callable
 import cluster_kernels as ck
 import numpy as np
 import pytest
+from host_arrays import zeros
 
 import gridstride as gs
 
 Found = list[tuple[str, int | None, int | None]]
 Case = Callable[[str], Found]
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
 
 
 X = np.random.default_rng(0).integers(0, 64, 2000).astype(np.int32)

@@ -127,3 +127,56 @@ def test_one_lane_fills_a_stage_when_the_others_have_read_it(last: str, race: bo
     with gs.use(gs.VirtualGPU("h200", time_limit=20)):
         arrays = gs.to_device(np.arange(256, dtype=np.int32)), gs.to_device(np.zeros(32, np.int32))
         assert {finding.kind for finding in kernel.observe(1, 32)(*arrays).findings} == ({"race"} if race else set())
+
+
+WAITS = {
+    "a warp waits for itself": ("if (t == 0) fetch(); WAIT", 1),
+    "another warp has started it": ("if (t == 32) fetch(); if (t < 32) { WAIT }", 1),
+    "lanes copy each for itself": ("if (t < 32) { asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" :: "
+        "\"r\"(at(&s[t])), \"l\"(x + t) : \"memory\"); "
+        "asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" :: \"r\"(at(&full)) : \"memory\"); "
+        "WAIT }", 32),
+}  # fmt: skip
+"""What starts a copy of 32 words, and for how many arrivals its mbarrier waits."""
+WAITING = {
+    "all lanes": ("wait();", False),
+    "each half": ("if (t < 16) wait(); else { __nanosleep(20); wait(); }", False),
+    "one lane behind a __syncwarp": ("if (t == 0) wait(); __syncwarp();", False),
+    "one lane and a flag": ("if (t == 0) { wait(); __threadfence_block(); flag = 1; } while (!flag) {} "
+        "__threadfence_block();", False),
+    "one lane": ("if (t == 0) wait();", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", WAITS)
+@pytest.mark.parametrize("way", WAITING)
+def test_who_waits_for_a_copy_does_so_for_itself(start: str, way: str) -> None:
+    (body, count), (wait, race) = WAITS[start], WAITING[way]
+    source = """__device__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+    extern "C" __global__ void k(const int *x, int *out) {
+        __shared__ alignas(128) int s[32];
+        __shared__ unsigned long long full;
+        __shared__ volatile int flag;
+        const int t = threadIdx.x;
+        if (t == 0) { flag = 0; asm volatile("mbarrier.init.shared.b64 [%0], COUNT;" :: "r"(at(&full))); }
+        __syncthreads();
+        auto fetch = [&] {
+            asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 128;" :: "r"(at(&full)) : "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                :: "r"(at(s)), "l"(x), "r"(at(&full)) : "memory");
+        };
+        auto wait = [&] {
+            asm volatile("{ .reg .pred p;\\n L%=: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\\n @!p bra L%=; }"
+                :: "r"(at(&full)) : "memory");
+        };
+        BODY
+        if (t < 32) out[t] = s[31 - t];
+    }""".replace("BODY", body.replace("WAIT", wait)).replace("COUNT", str(count))
+    kernel, kinds, x = gs.cuda(source)["k"], set(), np.arange(32, dtype=np.int32)
+    with gs.use(gs.VirtualGPU("h200", time_limit=20)) as gpu:
+        for order in (IN_TURN, REVERSED):
+            with gpu.scheduled(order):
+                out = gs.to_device(np.zeros(32, np.int32))
+                kinds |= {finding.kind for finding in kernel.observe(1, 64)(gs.to_device(x), out).findings}
+                assert race or (out.numpy() == x[::-1]).all()
+    assert kinds == ({"race"} if race else set())

@@ -103,3 +103,76 @@ def test_every_block_is_watched() -> None:
 def test_a_race_of_lanes_hides_none_of_warps_between_the_same_two_lines() -> None:
     found = findings("x[t] = t;\ny[t] = x[w < 32 ? t ^ 1 : t < 64 ? t ^ 32 : t];")
     assert [f for f in found if f.other is not None and abs(f.thread[0] - f.other.thread[0]) >= 32]
+
+
+TELLS = {
+    "all fence, one counts": "__threadfence();\nMEET;\nif (l == 0) atomicAdd(&count, 32);",
+    "one fences and counts": "MEET;\nif (l == 0) {\n__threadfence();\natomicAdd(&count, 32);\n}",
+    "one stores a volatile word": "__threadfence();\nMEET;\nif (l == 0) *(volatile int *)&count = 32;",
+    "one adds by a release": "MEET;\nif (l == 0) asm volatile("
+    '"red.release.gpu.global.add.u32 [%0], 32;" :: "l"(&count) : "memory");',
+    "one counts for itself and then for others": "__threadfence();\nif (l == 0) atomicAdd(&count, 1);\nMEET;\n"
+    "if (l == 0) atomicAdd(&count, 31);",
+    "all count": "__threadfence();\natomicAdd(&count, 1);",
+    "lanes count one by one": "__threadfence();\nfor (int k = 0; k < 32; ++k)\nif (l == k) atomicAdd(&count, 1);",
+    "a half counts, then the other": "__threadfence();\nif (l < 16) atomicAdd(&count, 1);\nelse atomicAdd(&count, 1);",
+}
+"""How a warp tells that all its lanes have written; MEET: where they meet."""
+BY_ONE = [name for name, text in TELLS.items() if "MEET" in text]
+READERS = {"of another block": "blockIdx.x == 1 && threadIdx.x < 32", "of another warp": "blockIdx.x == 0"}
+
+
+def told(tell: str, meet: str, reader: str) -> set[tuple[str, bool]]:
+    """What is found where a warp writes and tells and another one waits and reads: kinds, and whether they say what is
+    missing.
+    """
+    source = (
+        HEAD.replace("extern", "__device__ int count;\nextern")
+        + f"""
+    if (blockIdx.x == 0 && threadIdx.x < 32) {{
+        x[l] = __shfl_xor_sync(~0u, t, 1);
+        {TELLS[tell].replace("MEET", meet)}
+    }} else if ({READERS[reader]}) {{
+        while (*(volatile int *)&count < 32) {{}}
+        __threadfence();
+        __syncwarp();
+        y[t] = x[31 - l];
+    }}
+    }}"""
+    )
+    with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, time_limit=20)):
+        arrays = [gs.to_device(np.arange(256, dtype=np.int32)) for _ in range(3)]
+        found = gs.cuda(source)["k"].observe(2, WIDTH)(*arrays).findings
+    return {(f.kind, "Is a __syncwarp() missing" in f.message) for f in found}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("tell", BY_ONE)
+def test_one_lane_tells_of_its_own_stores_alone(tell: str, reader: str) -> None:
+    assert told(tell, "", reader) == {("race", True)}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("tell", TELLS)
+def test_what_all_lanes_have_told_or_met_behind_is_in_order(tell: str, reader: str) -> None:
+    assert told(tell, "__syncwarp()", reader) == set()
+
+
+def test_shuffles_bring_lanes_together() -> None:
+    assert told("all fence, one counts", "y[t] = __shfl_xor_sync(~0u, t, 1)", "of another block") == set()
+
+
+WRITERS = {
+    "ahead of the meeting": ("x[l] = t;\n__syncwarp();\ny[l] = t;\n__threadfence();", []),
+    "behind it": ("y[l] = t;\n__syncwarp();\nx[l] = t;\n__threadfence();", ["race"]),
+    "behind what the lane told": ("atomicAdd(count, 1);\nx[l] = t;\n__threadfence();", ["race"]),
+    "ahead of what the lane told": ("x[l] = t;\n__threadfence();\natomicAdd(count, 1);\ny[l] = t;", []),
+}
+
+
+@pytest.mark.parametrize(("stores", "kinds"), WRITERS.values(), ids=WRITERS)
+def test_stores_of_one_stamp_are_told_apart(stores: str, kinds: list[str]) -> None:
+    writer = f"{stores}\nif (l == 0) atomicAdd(count, 100);"
+    reader = "while (atomicAdd(count, 0) < 100);\n__threadfence();\n__syncwarp();\nv[t] = x[31 - l];"
+    arms = f"if (blockIdx.x == 0 && threadIdx.x < 32) {{\n{writer}\n}} else if (blockIdx.x == 1) {{\n{reader}\n}}"
+    assert [f.kind for f in findings("int *count = (int *)v + 200;\n" + arms)] == kinds

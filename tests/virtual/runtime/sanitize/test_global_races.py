@@ -169,7 +169,7 @@ SILENT = {
         while (*(volatile int*)&count < gridDim.x) {}
         __threadfence(); a[0] = 7;""",
     "a count for each warp": """
-        a[i] = 3 * i; __threadfence();
+        a[i] = 3 * i; __threadfence(); __syncwarp();
         if (t % 32 == 0) tile[t / 32] = atomicInc(&count, 4 * gridDim.x - 1) == 4 * gridDim.x - 1;
         __syncwarp();
         if (tile[t / 32]) for (int k = t % 32; k < 1024; k += 32) b[k] = a[1023 - k];""",

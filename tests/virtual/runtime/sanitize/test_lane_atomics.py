@@ -9,12 +9,13 @@ import gridstride as gs
 from gridstride.virtual.machine.schedule import IN_TURN, REVERSED
 
 KERNEL = """
-__device__ int data[32]; __device__ unsigned count;
+__device__ int data[32]; __device__ unsigned count; __device__ volatile int next_one;
 extern "C" __global__ void k(int *out) {
     __shared__ int s[32], c, flags[32], lock;
+    __shared__ volatile int turn, v[32];
     const int t = threadIdx.x;
-    c = 0, flags[t] = 0, lock = 0;
-    if (t == 0) count = 0;
+    c = 0, flags[t] = 0, lock = 0, v[t] = 0;
+    if (t == 0) count = 0, data[1] = 0, next_one = 0, turn = 0;
     __syncthreads();
     BODY
 }"""
@@ -53,6 +54,25 @@ RIGHT = {
     "a poll in global memory": "data[t] = t; __threadfence(); atomicAdd(&count, 1u); if (t == 3) { "
     "while (*(volatile unsigned *)&count < 32) {} __threadfence(); int sum = 0; "
     "for (int i = 0; i < 32; ++i) sum += data[i]; *out = sum; }",
+    "turns by a volatile word": "while (turn != t) {} __threadfence_block(); c += t; __threadfence_block(); "
+    "turn = t + 1; __syncwarp(); if (t == 0) *out = c;",
+    "turns that are counted up": "while (turn != t) __nanosleep(20); __threadfence_block(); c += t; "
+    "__threadfence_block(); turn = turn + 1; if (t == 31) *out = c;",
+    "turns in a loop": "for (bool done = false; !done;) if (turn == t) { __threadfence_block(); c += t; "
+    "__threadfence_block(); turn = t + 1; done = true; } __syncwarp(); if (t == 0) *out = c;",
+    "volatile flags from lane to lane": "if (t) { while (!v[t - 1]) {} __threadfence_block(); } "
+    "s[t] = t + (t ? s[t - 1] : 0); __threadfence_block(); v[t] = 1; if (t == 31) *out = s[31];",
+    "turns over global memory": "while (next_one != t) {} __threadfence(); data[1] += t; __threadfence(); "
+    "next_one = t + 1; __syncwarp(); if (t == 0) *out = data[1];",
+    "turns in shared memory over data in global memory": "while (turn != t) {} __threadfence(); data[1] += t; "
+    "__threadfence(); turn = t + 1; __syncwarp(); if (t == 0) *out = data[1];",
+    "a maximum behind a __syncwarp": "atomicMax(&c, t); __syncwarp(); if (t == 0) *out = c + 465;",
+    "a maximum in turns that is read first": "for (int i = 0; i < 32; ++i) { const int x = (t + i) % 32; "
+    "if (c < x) atomicMax(&c, x); } __syncwarp(); if (t == 0) *out = c + 465;",
+    "a maximum that the last one reads": "atomicMax(&c, t); if (atomicAdd(&lock, 1) == 31) *out = c + 465;",
+    "a hint that saves the rest": "if (t == 3) atomicOr(&c, 1); if (c && t != 0) return; if (t == 0) *out = 496;",
+    "a word that nobody else changes": "s[t] = 0; atomicMax(&s[t], t); s[t] = s[t] + 1; __syncwarp(); "
+    "if (t == 0) *out = s[0] + 495;",
 }  # fmt: skip
 
 WRONG = {
@@ -75,6 +95,23 @@ WRONG = {
     "a sum in global memory read by the last lane": "atomicAdd(&count, unsigned(t)); if (t == 31) *out = count;",
     "a zero in global memory that is not waited for": "if (t == 0) data[0] = 1; atomicAdd(&data[0], t); __syncwarp(); "
     "if (t == 0) *out = data[0];",
+    "turns without fences": "while (turn != t) {} c += t; turn = t + 1; __syncwarp(); if (t == 0) *out = c;",
+    "a fence behind the turn": "while (turn != t) {} c += t; turn = t + 1; __threadfence_block(); __syncwarp(); "
+    "if (t == 0) *out = c;",
+    "turns over global memory without fences": "while (next_one != t) {} data[1] += t; next_one = t + 1; __syncwarp(); "
+    "if (t == 0) *out = data[1];",
+    "volatile sums in step": "v[t] = t; for (int i = 16; i; i /= 2) if (t < i) v[t] = v[t] + v[t + i]; "
+    "if (t == 0) *out = v[0];",
+    "volatile sums in step with fences": "v[t] = t; __threadfence_block(); for (int i = 16; i; i /= 2) { if (t < i) "
+    "v[t] = v[t] + v[t + i]; __threadfence_block(); } if (t == 0) *out = v[0];",
+    "volatile sums in step behind a flag": "if (t == 0) { __threadfence_block(); turn = 1; } while (!turn) {} "
+    "v[t] = t; __threadfence_block(); for (int i = 16; i; i /= 2) { if (t < i) v[t] = v[t] + v[t + i]; "
+    "__threadfence_block(); } if (t == 0) *out = v[0];",
+    "a maximum behind its own": "atomicMax(&c, t); if (t == 0) *out = c;",
+    "a maximum by the last lane": "atomicMax(&c, t); __threadfence_block(); if (t == 31) *out = c;",
+    "a maximum that was read first": "for (int i = 0; i < 4; ++i) if (c < t + i) atomicMax(&c, t + i); s[t] = 2 * c; "
+    "__syncwarp(); if (t == 0) *out = s[3];",
+    "a mask": "atomicOr(&c, 1 << t); if (t == 0) *out = __popc(c);",
 }  # fmt: skip
 
 

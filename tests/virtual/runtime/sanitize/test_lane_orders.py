@@ -1,4 +1,4 @@
-"""Lanes that arrive at an mbarrier, or wait at one, for the others of their warp."""
+"""Lanes that arrive at an mbarrier, set a flag or count, or wait for copies, for the others of their warp."""
 
 from __future__ import annotations
 
@@ -99,3 +99,67 @@ def test_a_mask_brings_those_together_that_it_names(lanes: str) -> None:
 def test_whatever_brings_lanes_together_will_do(between: str) -> None:
     steps = {each: text.replace("__syncwarp()", between) for each, text in ONE.items()}
     assert found(steps, 1) == set()
+
+
+FLAGS = """
+extern "C" __global__ void k(int *out) {
+    __shared__ int tile[32], count; __shared__ volatile int flag, flags[32];
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) count = 0, flag = 0;
+    flags[lane] = 0;
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        tile[lane] = lane;
+        TELL;
+    } else {
+        WAIT;
+        FENCE;
+        out[lane] = tile[31 - lane];
+    }
+}"""
+COUNTED = "while (*(volatile int *)&count < 1) {}"
+TOLD = {
+    "a count behind a __syncwarp": ("FENCE; __syncwarp(); if (lane == 0) atomicAdd(&count, 1)", COUNTED),
+    "a fence behind a __syncwarp": ("__syncwarp(); FENCE; if (lane == 0) atomicAdd(&count, 1)", COUNTED),
+    "a count by each": ("FENCE; atomicAdd(&count, 1)", "while (atomicAdd(&count, 0) < 32) {}"),
+    "a count by the last": ("FENCE; if (atomicAdd(&count, 1) == 31) { FENCE; flag = 1; }",
+        "while (!flag) {}"),
+    "a flag of each": ("FENCE; flags[lane] = 1", "while (!flags[31 - lane]) {}"),
+    "a flag of each half": ("FENCE; if (lane < 16) flags[lane] = 1; else flags[lane] = 2",
+        "while (!flags[31 - lane]) {}"),
+    "a flag that one sets when it has seen all": ("FENCE; flags[lane] = 1; if (lane == 3) { "
+        "for (int i = 0; i < 32; ++i) while (!flags[i]) {} FENCE; flag = 1; }", "while (!flag) {}"),
+    "a flag in a mask of two": ("FENCE; __syncwarp(); if (lane % 16 == 0) atomicAdd(&count, 1)",
+        "while (*(volatile int *)&count < 2) {}"),
+}  # fmt: skip
+NOT_TOLD = {
+    "a count": ("FENCE; if (lane == 0) atomicAdd(&count, 1)", COUNTED),
+    "a count by the last lane": ("FENCE; if (lane == 31) atomicAdd(&count, 1)", COUNTED),
+    "a flag": ("FENCE; if (lane == 0) flag = 1", "while (!flag) {}"),
+    "flags of one half": ("FENCE; if (lane < 16) flags[lane] = 1", "while (!flags[lane % 16]) {}"),
+    "a count by half": ("FENCE; if (lane < 16) atomicAdd(&count, 1)",
+        "while (*(volatile int *)&count < 16) {}"),
+}  # fmt: skip
+
+
+def told(tell: str, wait: str) -> set[tuple[str, bool]]:
+    """Kinds of findings, and whether they say what is missing, in both orders; the values must be right."""
+    source = FLAGS.replace("TELL", tell).replace("WAIT", wait).replace("FENCE", "__threadfence_block()")
+    kernel, kinds = gs.cuda(source)["k"], set()
+    with gs.use(gs.VirtualGPU("h200", time_limit=20)) as gpu:
+        for order in (IN_TURN, REVERSED):
+            with gpu.scheduled(order):
+                out = gs.to_device(np.zeros(32, np.int32))
+                kinds |= {(f.kind, "__syncwarp()" in f.message) for f in kernel.observe(1, 64)(out).findings}
+                assert out.numpy().tolist() == list(range(31, -1, -1))
+    return kinds
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_who_tells_of_what_it_knows_may_be_one_lane(name: str) -> None:
+    assert told(*TOLD[name]) == set()
+
+
+@pytest.mark.parametrize("name", NOT_TOLD)
+def test_a_fence_of_each_lane_tells_nobody(name: str) -> None:
+    assert told(*NOT_TOLD[name]) == {("race", True)}

@@ -143,3 +143,52 @@ def test_a_fence_behind_the_flag_orders_nothing(device: gs.VirtualGPU) -> None:
         __syncthreads();"""
     found = [ran(device, body.replace("WRITER", str(writer)), REVERSED)[0] for writer in (0, 1)]
     assert {"race"} in found
+
+
+GRID_BARRIER = """
+__device__ unsigned here, sum; __device__ volatile unsigned sense;
+__device__ void meet() {
+    AHEAD;
+    if (threadIdx.x == 0) {
+        unsigned old = sense;
+        __threadfence();
+        if (atomicAdd(&here, 1) == gridDim.x - 1) { LET_GO; }
+        else while (sense == old) {}
+        __threadfence();
+    }
+    __syncthreads();
+}
+extern "C" __global__ void k(unsigned *o) {
+    for (int i = 1; i < 4; ++i) {
+        if (threadIdx.x % 32 == 0) { atomicAdd(&sum, 1); __threadfence(); }
+        meet();
+        if (threadIdx.x == 0 && *(volatile unsigned *)&sum != i * gridDim.x * (blockDim.x / 32)) o[blockIdx.x] = i;
+        __syncthreads();
+        meet();
+    }
+}"""
+RESETS = "here = 0; __threadfence(); sense = old + 1"
+
+
+def went_wrong(schedule: Schedule, ahead: str, let_go: str) -> bool:
+    """Whether a barrier of the grid that is made of atomics lets blocks go too early, or never."""
+    with gs.use(gs.VirtualGPU("h200", workers=1, memory=64 << 20, time_limit=20)) as gpu, gpu.scheduled(schedule):
+        kernel = gs.cuda(GRID_BARRIER.replace("AHEAD", ahead).replace("LET_GO", let_go))["k"]
+        o = gs.to_device(np.zeros(6, np.uint32))
+        found = kernel.observe(6, 96, cooperative=True)(o).findings
+        return any(f.kind == "deadlock" for f in found) or bool(o.numpy().any())
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_grid_s_barrier_holds_in_every_order(order: str) -> None:
+    assert not went_wrong(ORDERS[order], "__syncthreads()", RESETS)
+
+
+@pytest.mark.parametrize("order", ["reversed", "odd seed"])
+def test_the_first_warps_of_a_cooperative_grid_may_be_far_ahead_of_the_others(order: str) -> None:
+    assert went_wrong(ORDERS[order], "", RESETS)
+
+
+@pytest.mark.parametrize("order", ["reversed", "odd seed"])
+def test_who_is_let_go_may_come_to_the_next_barrier_before_this_one_is_reset(order: str) -> None:
+    assert went_wrong(ORDERS[order], "__syncthreads()", "sense = old + 1; __threadfence(); atomicExch(&here, 0)")

@@ -11,7 +11,7 @@
 //   keys before and behind its place it sees at most, -1 for all. `softcap`: scores are bent to stay below it, 0 for not.
 // EMPTY_ROWS: what a query gives that sees nothing: 0.0f, or NaN as a softmax of -inf alone does.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 #ifndef ELEMENT
 #define ELEMENT float

@@ -1,9 +1,10 @@
-// Convolution in two dimensions as ONNX has it: strides, pads, dilations, groups, bias, activation.
+// Convolution in three dimensions as ONNX has it: strides, pads, dilations, groups, bias, activation. An image has a depth
+// of 1, and so has its window.
 //
-// Mapping: a thread has an element of the result, neighbours along a row. x is [N, C, H, W], w [O, C/groups, R, S], both
-//   in C order, y [N, O, P, Q].
+// Mapping: a thread has an element of the result, neighbours along a row. x is [N, C, D, H, W], w [O, C/groups, T, R, S],
+//   both in C order, y [N, O, U, P, Q].
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 #ifndef ELEMENT
 #define ELEMENT float
@@ -13,23 +14,30 @@
 #endif
 
 extern "C" __global__ void onnx_convolution(
-    const ELEMENT* x, const ELEMENT* w, const ELEMENT* bias, ELEMENT* y, int n, int C, int H, int W, int O, int P,
-    int Q, int R, int S, int groups, int stride_h, int stride_w, int pad_h, int pad_w, int step_h, int step_w)
+    const ELEMENT* x, const ELEMENT* w, const ELEMENT* bias, ELEMENT* y, int n, int C, int D, int H, int W, int O, int U, int P, int Q,
+    int T, int R, int S, int groups, int stride_d, int stride_h, int stride_w, int pad_d, int pad_h, int pad_w,
+    int step_d, int step_h, int step_w)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    const int q = i % Q, p = i / Q % P, o = i / Q / P % O, image = i / Q / P / O;
+    const int q = i % Q, p = i / Q % P, u = i / Q / P % U, o = i / Q / P / U % O, image = i / Q / P / U / O;
     const int channels = C / groups, first = o / (O / groups) * channels;
-    float sum = bias ? float(bias[o]) : 0.0f;
+    SUM sum = bias ? SUM(bias[o]) : SUM(0);
     for (int c = 0; c < channels; ++c) {
-        const ELEMENT* plane = x + ((long long)image * C + first + c) * H * W;
-        const ELEMENT* taps = w + ((long long)o * channels + c) * R * S;
-        for (int r = 0; r < R; ++r) {
-            const int row = p * stride_h - pad_h + r * step_h;
-            if (row < 0 || row >= H) continue;
-            for (int s = 0; s < S; ++s) {
-                const int column = q * stride_w - pad_w + s * step_w;
-                if (column >= 0 && column < W) sum += float(plane[row * W + column]) * float(taps[r * S + s]);
+        const ELEMENT* volume = x + ((long long)image * C + first + c) * D * H * W;
+        const ELEMENT* window = w + ((long long)o * channels + c) * T * R * S;
+        for (int t = 0; t < T; ++t) {
+            const int layer = u * stride_d - pad_d + t * step_d;
+            if (layer < 0 || layer >= D) continue;
+            const ELEMENT* plane = volume + (long long)layer * H * W;
+            const ELEMENT* taps = window + t * R * S;
+            for (int r = 0; r < R; ++r) {
+                const int row = p * stride_h - pad_h + r * step_h;
+                if (row < 0 || row >= H) continue;
+                for (int s = 0; s < S; ++s) {
+                    const int column = q * stride_w - pad_w + s * step_w;
+                    if (column >= 0 && column < W) sum += SUM(plane[row * W + column]) * SUM(taps[r * S + s]);
+                }
             }
         }
     }

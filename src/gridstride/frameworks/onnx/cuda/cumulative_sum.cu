@@ -3,7 +3,7 @@
 // Mapping: a thread has a column of [outer, n, inner] and goes along it, from its end where `reverse` says so.
 //   `exclusive`: an element's own value is not in its sum. ELEMENT is the type in memory, SUM that of the sums.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 extern "C" __global__ void onnx_cumulative_sum(
     const ELEMENT* x, ELEMENT* y, int columns, int n, int inner, int exclusive, int reverse)

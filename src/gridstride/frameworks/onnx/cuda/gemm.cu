@@ -5,7 +5,7 @@
 //
 // C is [batch, M, N] in C order; A and B are read by strides, so that a transposed operand is never copied.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 #ifndef ELEMENT
 #define ELEMENT float
@@ -27,8 +27,8 @@ extern "C" __global__ void onnx_gemm(
     const ELEMENT* bias, long long bias_row, long long bias_column, ELEMENT* c,
     int M, int N, int K, int inner, float alpha, float beta)
 {
-    __shared__ float tile_a[TILE][STEP + 1];
-    __shared__ float tile_b[STEP][TILE];
+    __shared__ SUM tile_a[TILE][STEP + 1];
+    __shared__ SUM tile_b[STEP][TILE];
 
     const int x = threadIdx.x, y = threadIdx.y;
     const int t = y * SIDE + x;
@@ -38,20 +38,20 @@ extern "C" __global__ void onnx_gemm(
     b += outer_index * b_outer + inner_index * b_inner;
     c += (long long)blockIdx.z * M * N;
 
-    float sum[EACH][EACH] = {};
+    SUM sum[EACH][EACH] = {};
     for (int start = 0; start < K; start += STEP) {
         for (int e = t; e < TILE * STEP; e += SIDE * SIDE) {
             // Lanes run along the axis of A, and of B, whose elements are neighbours.
             const int i = a_k == 1 ? e / STEP : e % TILE, ka = a_k == 1 ? e % STEP : e / TILE;
             const int j = b_column == 1 ? e % TILE : e / STEP, kb = b_column == 1 ? e / TILE : e % STEP;
             const int row = top + i, column = left + j;
-            tile_a[i][ka] = row < M && start + ka < K ? float(a[row * a_row + (start + ka) * a_k]) : 0.0f;
-            tile_b[kb][j] = start + kb < K && column < N ? float(b[(start + kb) * b_k + column * b_column]) : 0.0f;
+            tile_a[i][ka] = row < M && start + ka < K ? SUM(a[row * a_row + (start + ka) * a_k]) : SUM(0);
+            tile_b[kb][j] = start + kb < K && column < N ? SUM(b[(start + kb) * b_k + column * b_column]) : SUM(0);
         }
         __syncthreads();
         const int steps = K - start < STEP ? K - start : STEP;
         for (int k = 0; k < steps; ++k) {
-            float p[EACH], q[EACH];
+            SUM p[EACH], q[EACH];
 #pragma unroll
             for (int i = 0; i < EACH; ++i) p[i] = tile_a[y + SIDE * i][k];
 #pragma unroll
@@ -71,8 +71,8 @@ extern "C" __global__ void onnx_gemm(
         for (int i = 0; i < EACH; ++i) {
             const int row = top + y + SIDE * i;
             if (row >= M) continue;
-            float v = alpha * sum[i][j];
-            if (bias) v += beta * float(bias[row * bias_row + column * bias_column]);
+            SUM v = alpha * sum[i][j];
+            if (bias) v += beta * SUM(bias[row * bias_row + column * bias_column]);
             c[(long long)row * N + column] = ELEMENT(ACTIVATION(v));
         }
     }

@@ -8,7 +8,7 @@
 // OUTPUT: 0 the sum itself (int32); 1 scale_a * scale_b * sum + bias, through ACTIVATION (float); 2 uint8 or 3 int8 of
 //   that number divided by scale_y, plus zero_y.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 #ifndef SIGNED_A
 #define SIGNED_A 0

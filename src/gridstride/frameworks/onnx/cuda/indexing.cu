@@ -5,7 +5,7 @@
 // onnx_gather_elements: y[i] = x[i with the index in place of its coordinate `axis`], x [outer, size, inner] likewise y.
 // onnx_gather_nd: rows of `inner` elements of x, each by `depth` indices.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 __device__ __forceinline__ long long checked(long long index, long long size)
 {

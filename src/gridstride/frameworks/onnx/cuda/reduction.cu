@@ -6,7 +6,7 @@
 // INPUT and OUTPUT are the types in memory, WORK that of the sums. START, MAP(x), JOIN(a, b), FINISH(a): what is reduced.
 // PLACES: 1 for where the largest is (JOIN keeps the better of two), LAST: of equals the last one.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 constexpr int THREADS = 128;
 

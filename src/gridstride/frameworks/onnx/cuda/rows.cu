@@ -4,7 +4,7 @@
 //   onnx_log_softmax: x - max - log sum exp(x - max).
 //   onnx_group_norm: a row is a group of an image: `channels` channels of `pixels` each, of `groups` rows an image.
 
-#include <cuda_fp16.h>
+#include "elements.cuh"
 
 #ifndef ELEMENT
 #define ELEMENT float

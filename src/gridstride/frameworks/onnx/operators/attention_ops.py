@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, broadcast, copy, evaluate
+from gridstride.frameworks.onnx.elementwise import broadcast, evaluate
 from gridstride.frameworks.onnx.expressions import computed_type
+from gridstride.frameworks.onnx.generated_kernel import Operand
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.gather_ops import chosen_rows
@@ -68,14 +69,14 @@ def grouped(call: Call) -> Value:
     if len(q.shape) != 4:
         raise OnnxError(f"q has {len(q.shape)} axes, repeated heads have 4")
     mask = call.tensor(3) if call.has(3) else None
-    k, v = (_unrepeated(call, t, place) for t, place in ((k, 4), (v, 6)))
+    k, v = (_unrepeated(call, t, index) for t, index in ((k, 4), (v, 6)))
     how = Masking(mask, bool(call.get("causal", 0)), 0, call.get("empty_rows", "0.0f"))
     return attention(call.run, q, k, v, how, call.get("scale", 1.0))
 
 
-def _unrepeated(call: Call, x: Tensor, place: int) -> Tensor:
+def _unrepeated(call: Call, x: Tensor, index: int) -> Tensor:
     """x [B, G, T, D] as it is, where the shapes of Expand and Reshape say that each head is repeated; else repeated."""
-    wide, merged = call.integers(place) or [], call.integers(place + 1) or []
+    wide, merged = call.integers(index) or [], call.integers(index + 1) or []
     b, groups, length, width = x.shape
     expanded = list(np.broadcast_shapes((b, groups, 1, length, width), tuple(wide)))
     repeats = len(expanded) == 5 and expanded[:2] + expanded[3:] == [b, groups, length, width]
@@ -112,13 +113,13 @@ def attention_operator(call: Call) -> Sequence[Value]:
         k, v = _joined(run, call.tensor(4), k), _joined(run, call.tensor(5), v)
     scale = call.get("scale") or q.shape[-1] ** -0.5
     mask = call.tensor(3) if call.has(3) else None
-    seen = k.shape[2] if mask is None else min(k.shape[2], mask.shape[-1])  # keys behind a mask's end are not seen
+    visible = k.shape[2] if mask is None else min(k.shape[2], mask.shape[-1])  # keys behind a mask's end are not seen
     how = Masking(
         mask, bool(call.get("is_causal", 0)), past, lengths=_lengths(call, q.shape[0]),
         window=(call.get("left_window_size", -1), call.get("right_window_size", -1)),
         softcap=float(call.get("softcap", 0.0)),
     )  # fmt: skip
-    out = attention(run, q, k.sliced(2, 0, seen), v.sliced(2, 0, seen), how, scale)
+    out = attention(run, q, k.sliced(2, 0, visible), v.sliced(2, 0, visible), how, scale)
     if packed:
         out = run.contiguous(out.swapped(1, 2)).reshaped([q.shape[0], q.shape[2], q.shape[1] * v.shape[-1]])
     return [out, k, v][: len(call.node.outputs)]
@@ -142,8 +143,8 @@ def _joined(run: Launcher, past: Tensor, now: Tensor) -> Tensor:
     length = past.shape[2]
     out = run.empty([*now.shape[:2], length + now.shape[2], now.shape[3]], now.dtype)
     if past.size:
-        copy(run, past, out.sliced(2, 0, length))
-    copy(run, now, out.sliced(2, length, now.shape[2]))
+        run.copy(past, out.sliced(2, 0, length))
+    run.copy(now, out.sliced(2, length, now.shape[2]))
     return out
 
 
@@ -199,7 +200,7 @@ def fused_rotary(call: Call) -> Value:
     """Pairs (i, i + D/2) of x's last axis, turned by cos and sin that broadcast to half of x."""
     run, x = call.run, call.tensor(0)
     out, half = run.empty(x.shape, x.dtype), x.shape[-1] // 2
-    _turn(run, x, call.tensor(1), call.tensor(2), out, half)
+    _rotate(run, x, call.tensor(1), call.tensor(2), out, half)
     return out
 
 
@@ -208,11 +209,11 @@ def rotated_halves(call: Call) -> Value:
     """What was one array of turned halves is read from x in two launches, and never written."""
     run, (x, cos, sin), at = call.run, (call.tensor(i) for i in range(3)), call.get("at")
     width = x.shape[-1]
-    out, behind = run.empty(broadcast([x.shape, cos.shape, sin.shape], "rotary"), x.dtype), width - at
-    pieces = ((0, behind, at, "a0 * a1 - a2 * a3"), (behind, at, 0, "a0 * a1 + a2 * a3"))
+    out, second_width = run.empty(broadcast([x.shape, cos.shape, sin.shape], "rotary"), x.dtype), width - at
+    pieces = ((0, second_width, at, "a0 * a1 - a2 * a3"), (second_width, at, 0, "a0 * a1 + a2 * a3"))
     kind = computed_type(x.dtype, "rotary positions")
-    for start, count, other, result in pieces:
-        parts = [_last(t, start, count) for t in (x, cos)] + [_last(x, other, count), _last(sin, start, count)]
+    for start, count, partner_start, result in pieces:
+        parts = [_last(t, start, count) for t in (x, cos)] + [_last(x, partner_start, count), _last(sin, start, count)]
         lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
         operands = [Operand(t.dtype, t) for t in parts]
         evaluate(run, "rotary", lines, result, x.dtype, operands, out=_last(out, start, count))
@@ -224,7 +225,7 @@ def _last(x: Tensor, start: int, count: int) -> Tensor:
     return x.sliced(len(x.shape) - 1, start, count)
 
 
-def _turn(
+def _rotate(
     run: Launcher, x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, half: int, *, neighbours: bool = False
 ) -> None:
     """Pairs (i, i + half), or with `neighbours` (2 i, 2 i + 1)."""
@@ -232,9 +233,9 @@ def _turn(
     second, step = (1, 2) if neighbours else (half, 1)
     tensors = (x.sliced(axis, 0, half, step), x.sliced(axis, second, half, step), cos, sin)
     lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(4)]
-    for place, result in ((0, "a0 * a2 - a1 * a3"), (second, "a1 * a2 + a0 * a3")):
+    for start, result in ((0, "a0 * a2 - a1 * a3"), (second, "a1 * a2 + a0 * a3")):
         operands = [Operand(t.dtype, t) for t in tensors]
-        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(axis, place, half, step))
+        evaluate(run, "rotary", lines, result, x.dtype, operands, out=out.sliced(axis, start, half, step))
 
 
 @operator("RotaryEmbedding")
@@ -245,13 +246,13 @@ def rotary(call: Call) -> Value:
     x4 = _heads(run, x, call.get("num_heads")) if packed else x
     width = call.get("rotary_embedding_dim", 0) or x4.shape[3]
     out = run.empty([x4.shape[0], x4.shape[2], x4.shape[1], x4.shape[3]], x.dtype).swapped(1, 2)
-    places = call.optional(3)
-    cos, sin = (call.dense(i) if places is None else chosen_rows(run, call.dense(i), places) for i in (1, 2))
+    positions = call.optional(3)
+    cos, sin = (call.dense(i) if positions is None else chosen_rows(run, call.dense(i), positions) for i in (1, 2))
     neighbours = bool(call.get("interleaved", 0))
-    _turn(run, x4, cos.with_axis(1), sin.with_axis(1), out, width // 2, neighbours=neighbours)
+    _rotate(run, x4, cos.with_axis(1), sin.with_axis(1), out, width // 2, neighbours=neighbours)
     if width < x4.shape[3]:
-        rest = x4.shape[3] - width
-        copy(run, x4.sliced(3, width, rest), out.sliced(3, width, rest))
+        unrotated = x4.shape[3] - width
+        run.copy(x4.sliced(3, width, unrotated), out.sliced(3, width, unrotated))
     if not packed:
         return out
     return run.contiguous(out.swapped(1, 2)).reshaped(x.shape)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import copy
 from gridstride.frameworks.onnx.graph import Node, Port
 from gridstride.frameworks.onnx.launcher import Launcher
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -24,7 +23,7 @@ def _repeated(launcher: Launcher, node: Node, values: Sequence[Value | None], ru
     """Inputs: how often at most and whether at all, each or absent, then what goes from turn to turn."""
     branch = node.subgraphs["body"]
     carried = len(branch.inputs) - 2
-    most, state = values[0], [_given(value) for value in values[2 : 2 + carried]]
+    most, state = values[0], [_required(value) for value in values[2 : 2 + carried]]
     turns = None if most is None else int(launcher.on_host(most).reshape(()))
     goes_on, turn = values[1] is None or _is_true(launcher, values[1]), 0
     collected: list[list[Value]] = [[] for _ in branch.outputs[1 + carried :]]
@@ -35,7 +34,7 @@ def _repeated(launcher: Launcher, node: Node, values: Sequence[Value | None], ru
             values_of_one.append(value)
         goes_on, turn = _is_true(launcher, condition), turn + 1
     ends = branch.ends[1 + carried :]
-    return [*state, *(_stacked(launcher, each, end) for each, end in zip(collected, ends, strict=True))]
+    return [*state, *(_stacked(launcher, slices, end) for slices, end in zip(collected, ends, strict=True))]
 
 
 CONTROL: dict[str, Callable[[Launcher, Node, Sequence[Value | None], Run], list[Value]]] = {
@@ -45,10 +44,10 @@ CONTROL: dict[str, Callable[[Launcher, Node, Sequence[Value | None], Run], list[
 
 
 def _is_true(launcher: Launcher, value: Value | None) -> bool:
-    return bool(launcher.on_host(_given(value)).reshape(()))
+    return bool(launcher.on_host(_required(value)).reshape(()))
 
 
-def _given(value: Value | None) -> Value:
+def _required(value: Value | None) -> Value:
     if value is None:
         raise OnnxError("a value that it begins with is missing")
     return value
@@ -68,5 +67,5 @@ def _stacked(launcher: Launcher, values: Sequence[Value], end: Port | None) -> V
     out = launcher.empty((len(values), *values[0].shape), values[0].dtype)
     for turn, value in enumerate(values):
         if value.size:
-            copy(launcher, launcher.on_device(value).with_axis(0), out.sliced(0, turn, 1))
+            launcher.copy(launcher.on_device(value).with_axis(0), out.sliced(0, turn, 1))
     return out

@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, evaluate
+from gridstride.frameworks.onnx.elementwise import evaluate
 from gridstride.frameworks.onnx.expressions import computed_type
+from gridstride.frameworks.onnx.generated_kernel import Operand
 from gridstride.frameworks.onnx.graph import Array
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
@@ -113,14 +114,14 @@ def packed(run: Launcher, weight: Array, zero: Array | None) -> Packed:
     shift = 128 if weight.dtype == np.uint8 else 0
     signed = (weight.astype(np.int16) - shift).astype(np.int8)
     rows, columns = weight.shape
-    whole = np.zeros((4 * ceil_div(rows, 4), columns), np.int8)
-    whole[:rows] = signed
-    words = whole.reshape(-1, 4, columns).transpose(0, 2, 1).copy().view(np.int32)[..., 0]
+    padded = np.zeros((4 * ceil_div(rows, 4), columns), np.int8)
+    padded[:rows] = signed
+    words = padded.reshape(-1, 4, columns).transpose(0, 2, 1).copy().view(np.int32)[..., 0]
     sums = signed.astype(np.int32).sum(0, dtype=np.int32)
     points = None
     if zero is not None or shift:
-        given = np.zeros(1, np.int16) if zero is None else zero.reshape(-1).astype(np.int16)
-        points = run.on_device((given - shift).astype(np.int8))
+        zero_points = np.zeros(1, np.int16) if zero is None else zero.reshape(-1).astype(np.int16)
+        points = run.on_device((zero_points - shift).astype(np.int8))
     return Packed(run.on_device(words), run.on_device(sums), points, rows, columns)
 
 
@@ -132,8 +133,8 @@ def _packed(call: Call, weight: int, zero: int) -> Packed:
         point = call.run.on_host(call.value(zero)) if call.has(zero) else None
         return packed(call.run, b, point)
 
-    made: Packed = call.keep("packed", name, make) if name in call.constants else make()
-    return made
+    packed_weight: Packed = call.keep("packed", name, make) if name in call.constants else make()
+    return packed_weight
 
 
 @operator("MatMulInteger")

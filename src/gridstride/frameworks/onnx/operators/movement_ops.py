@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, copy, evaluate, fill, run_node
+from gridstride.frameworks.onnx.elementwise import evaluate, fill, run_node
 from gridstride.frameworks.onnx.expressions import C_TYPES
+from gridstride.frameworks.onnx.generated_kernel import Operand
 from gridstride.frameworks.onnx.graph import Array, Node
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.gather_ops import chosen_along
@@ -20,19 +21,19 @@ SWAPPED = "gridstride::SwapLastAxes"
 """Reshape, Transpose, Reshape, by which PyTorch's exporter exchanges the last two axes of keys."""
 
 
-def _wanted(call: Call) -> list[int]:
+def _requested_shape(call: Call) -> list[int]:
     """The shape that a Reshape asks for: 0 copies a size (unless allowzero), -1 is what is left."""
-    x, wanted = call.tensor(0), call.integers(1) or []
-    shape = [x.shape[i] if n == 0 and not call.get("allowzero", 0) else n for i, n in enumerate(wanted)]
+    x, requested = call.tensor(0), call.integers(1) or []
+    shape = [x.shape[i] if n == 0 and not call.get("allowzero", 0) else n for i, n in enumerate(requested)]
     shape = resolved(shape, x)
     if prod(shape) != x.size:
-        raise OnnxError(f"{x.size} elements of shape {list(x.shape)} do not fit {wanted}")
+        raise OnnxError(f"{x.size} elements of shape {list(x.shape)} do not fit {requested}")
     return shape
 
 
 @operator("Reshape")
 def reshape(call: Call) -> Value:
-    return reshaped(call, call.tensor(0), _wanted(call))
+    return reshaped(call, call.tensor(0), _requested_shape(call))
 
 
 def reshaped(call: Call, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -52,8 +53,8 @@ def swapped(call: Call) -> Value:
 
 def resolved(shape: Sequence[int], x: Tensor) -> list[int]:
     """With a number for -1."""
-    others = prod(n for n in shape if n != -1)
-    return [x.size // others if n == -1 and others else n for n in shape]
+    known_size = prod(n for n in shape if n != -1)
+    return [x.size // known_size if n == -1 and known_size else n for n in shape]
 
 
 @operator("Flatten")
@@ -69,8 +70,8 @@ def squeeze(call: Call) -> Value:
     x = call.tensor(0)
     axes = call.axes(len(x.shape))
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axes is None else axes
-    kept = [i for i in range(len(x.shape)) if i not in axes]
-    return x.view([x.shape[i] for i in kept], [x.strides[i] for i in kept])
+    axes_kept = [i for i in range(len(x.shape)) if i not in axes]
+    return x.view([x.shape[i] for i in axes_kept], [x.strides[i] for i in axes_kept])
 
 
 @operator("Unsqueeze")
@@ -93,11 +94,11 @@ def transpose(call: Call) -> Value:
 
 @operator("Expand")
 def expand(call: Call) -> Value:
-    x, wanted = call.tensor(0), call.integers(1) or []
+    x, target = call.tensor(0), call.integers(1) or []
     try:
-        shape = np.broadcast_shapes(x.shape, tuple(wanted))
+        shape = np.broadcast_shapes(x.shape, tuple(target))
     except ValueError:
-        raise OnnxError(f"shape {list(x.shape)} does not broadcast to {wanted}") from None
+        raise OnnxError(f"shape {list(x.shape)} does not broadcast to {target}") from None
     return x.expanded([int(n) for n in shape])
 
 
@@ -109,9 +110,9 @@ def slice_(call: Call) -> Value:
         starts, ends, axes, steps = call.get("starts"), call.get("ends"), call.get("axes"), None
     else:
         starts, ends, axes, steps = (call.integers(i) for i in range(1, 5))
-    for place, (start, end) in enumerate(zip(starts or [], ends or [], strict=True)):
-        axis = axis_of(axes[place], rank) if axes else place
-        step = steps[place] if steps else 1
+    for index, (start, end) in enumerate(zip(starts or [], ends or [], strict=True)):
+        axis = axis_of(axes[index], rank) if axes else index
+        step = steps[index] if steps else 1
         if not step:
             raise OnnxError(f"step {step} of axis {axis}: a slice goes on by 1 or more, or back")
         chosen = range(*slice(start, _end(end, step), step).indices(x.shape[axis]))
@@ -131,8 +132,8 @@ def split(call: Call) -> list[Value]:
     sizes = call.get("split") or call.integers(1)
     if sizes is None:
         parts = call.get("num_outputs", len(call.node.outputs))
-        each = -(-x.shape[axis] // parts)
-        sizes = [min(each, x.shape[axis] - each * i) for i in range(parts)]
+        part_size = -(-x.shape[axis] // parts)
+        sizes = [min(part_size, x.shape[axis] - part_size * i) for i in range(parts)]
     if min(sizes, default=0) < 0 or sum(sizes) != x.shape[axis] or len(sizes) != len(call.node.outputs):
         raise OnnxError(
             f"{x.shape[axis]} elements of axis {axis} are not {sizes}, for {len(call.node.outputs)} outputs"
@@ -154,27 +155,27 @@ def concat(call: Call) -> Value:
     out, at = call.run.empty(shape, parts[0].dtype), 0
     for part in parts:
         if part.size:
-            copy(call.run, part, out.sliced(axis, at, part.shape[axis]))
+            call.run.copy(part, out.sliced(axis, at, part.shape[axis]))
         at += part.shape[axis]
     return out
 
 
 _PADDED_BY: dict[str, Callable[[Array, int], Array]] = {
-    "edge": lambda place, n: np.clip(place, 0, n - 1),
-    "reflect": lambda place, n: (n - 1) - abs((n - 1) - place % max(2 * (n - 1), 1)),
-    "wrap": lambda place, n: place % n,
+    "edge": lambda index, n: np.clip(index, 0, n - 1),
+    "reflect": lambda index, n: (n - 1) - abs((n - 1) - index % max(2 * (n - 1), 1)),
+    "wrap": lambda index, n: index % n,
 }
 """By mode: the places in x of places in the result, which count from the first element of x."""
 
 
 def _padded(call: Call, x: Tensor, axis: int, pads: tuple[int, int], mode: str) -> Tensor:
     """One axis of x padded by its own elements, or cut where a pad is below 0."""
-    (ahead, behind), n = pads, x.shape[axis]
-    if ahead <= 0 and behind <= 0:
-        return x.sliced(axis, -ahead, n + ahead + behind)
+    (before, after), n = pads, x.shape[axis]
+    if before <= 0 and after <= 0:
+        return x.sliced(axis, -before, n + before + after)
     if not n:
         raise OnnxError(f"axis {axis} has no elements to pad it with")
-    return chosen_along(call.run, x, axis, _PADDED_BY[mode](np.arange(-ahead, n + behind), n))
+    return chosen_along(call.run, x, axis, _PADDED_BY[mode](np.arange(-before, n + after), n))
 
 
 @operator("Pad")
@@ -186,21 +187,21 @@ def pad(call: Call) -> Value:
     pads = call.get("pads") or call.integers(1) or []
     axes = call.axes(rank, 3) or list(range(rank))
     value = call.run.on_host(call.value(2)) if call.has(2) else np.asarray(call.get("value", 0.0), x.dtype)
-    ahead, behind = [0] * rank, [0] * rank
-    for place, axis in enumerate(axes):
-        ahead[axis], behind[axis] = pads[place], pads[place + len(axes)]
+    before, after = [0] * rank, [0] * rank
+    for index, axis in enumerate(axes):
+        before[axis], after[axis] = pads[index], pads[index + len(axes)]
     if mode != "constant":
         for axis in range(rank):
-            x = _padded(call, x, axis, (ahead[axis], behind[axis]), mode)
+            x = _padded(call, x, axis, (before[axis], after[axis]), mode)
         return x
-    out = call.run.empty([a + n + b for a, n, b in zip(ahead, x.shape, behind, strict=True)], x.dtype)
+    out = call.run.empty([a + n + b for a, n, b in zip(before, x.shape, after, strict=True)], x.dtype)
     fill(call.run, value.astype(x.dtype), out)
     inner = out
     for axis in range(rank):
-        x = x.sliced(axis, max(-ahead[axis], 0), x.shape[axis] + min(ahead[axis], 0) + min(behind[axis], 0))
-        inner = inner.sliced(axis, max(ahead[axis], 0), x.shape[axis])
+        x = x.sliced(axis, max(-before[axis], 0), x.shape[axis] + min(before[axis], 0) + min(after[axis], 0))
+        inner = inner.sliced(axis, max(before[axis], 0), x.shape[axis])
     if x.size:
-        copy(call.run, x, inner)
+        call.run.copy(x, inner)
     return out
 
 
@@ -234,8 +235,8 @@ def tile(call: Call) -> Value:
 @operator("ConstantOfShape")
 def constant_of_shape(call: Call) -> Value:
     value = np.asarray(call.get("value", np.zeros(1, np.float32)))
-    one = call.run.on_device(value.reshape(()))
-    return one.expanded(call.integers(0) or [])
+    scalar = call.run.on_device(value.reshape(()))
+    return scalar.expanded(call.integers(0) or [])
 
 
 @operator("Trilu")
@@ -245,8 +246,8 @@ def trilu(call: Call) -> Value:
     shift = (call.integers(1) or [0])[0]
     rows = call.run.on_device(np.arange(x.shape[-2], dtype=np.int32)[:, None])
     columns = call.run.on_device(np.arange(x.shape[-1], dtype=np.int32))
-    kept = "x2[p2] - x1[p1] >= " if call.get("upper", 1) else "x2[p2] - x1[p1] <= "
-    lines = [f"const {C_TYPES[x.dtype.name]} a0 = {kept}{shift} ? x0[p0] : ({C_TYPES[x.dtype.name]})0;"]
+    condition = "x2[p2] - x1[p1] >= " if call.get("upper", 1) else "x2[p2] - x1[p1] <= "
+    lines = [f"const {C_TYPES[x.dtype.name]} a0 = {condition}{shift} ? x0[p0] : ({C_TYPES[x.dtype.name]})0;"]
     operands = [Operand(t.dtype, t) for t in (x, rows, columns)]
     return evaluate(call.run, "trilu", lines, "a0", x.dtype, operands)
 

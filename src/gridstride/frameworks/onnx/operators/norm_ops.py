@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from gridstride.frameworks.onnx.elementwise import Operand, broadcast, evaluate
+from gridstride.frameworks.onnx.elementwise import broadcast, evaluate
 from gridstride.frameworks.onnx.expressions import computed_type, number
+from gridstride.frameworks.onnx.generated_kernel import Operand
 from gridstride.frameworks.onnx.launcher import ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.operators.reduction_ops import lanes_of_rows
@@ -24,8 +25,8 @@ def layer_norm(call: Call) -> list[Value]:
         bias = _spread_over(call, x, 2)
     mean, rstd = run.empty((rows,), "float32"), run.empty((rows,), "float32")
     if out.size:
-        lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=2)
-        kernel = run.rung("layer_norm", "03_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
+        lanes, vectors_kept = lanes_of_rows(columns * x.dtype.itemsize, most=2)
+        kernel = run.rung("layer_norm", "03_registers", ELEMENT=kind, LANES=lanes, KEPT=vectors_kept)
         threads = max(lanes, 128)
         args = [x, weight, bias, out, mean, rstd, rows, columns, float(call.get("epsilon", 1e-5))]
         run.launch(kernel, ceil_div(rows, threads // lanes), threads, args)
@@ -42,8 +43,8 @@ def rms_norm(call: Call) -> Value:
     if out.size:
         vectors = ceil_div(columns * x.dtype.itemsize, 16)
         threads = min(max(32 * ceil_div(vectors, 32), 32), 1024)
-        kept = min(ceil_div(vectors, threads), 4)
-        kernel = run.rung("rms_norm", "03_registers", ELEMENT=kind, THREADS=threads, KEPT=kept, ADDS=0)
+        vectors_kept = min(ceil_div(vectors, threads), 4)
+        kernel = run.rung("rms_norm", "03_registers", ELEMENT=kind, THREADS=threads, KEPT=vectors_kept, ADDS=0)
         args = [x, None, weight, out, rows, columns, float(call.get("epsilon", 1e-5))]
         run.launch(kernel, rows, threads, args)
     return out
@@ -58,10 +59,12 @@ def _rows(call: Call, x: Tensor) -> tuple[int, int, str]:
 
 def _spread_over(call: Call, x: Tensor, index: int) -> Tensor:
     """A scale or bias of all elements of a row, into whose shape it may have to be broadcast."""
-    shape, given = x.shape[axis_of(call.get("axis", -1), len(x.shape)) :], call.tensor(index)
-    if given.dtype != x.dtype or broadcast([given.shape, shape], "a scale or bias") != tuple(shape):
-        raise OnnxError(f"input {index} is {given.dtype} {list(given.shape)}, not {x.dtype} of the rows' {list(shape)}")
-    return call.dense(index) if given.size == prod(shape) else call.run.contiguous(given.expanded(shape))
+    shape, tensor = x.shape[axis_of(call.get("axis", -1), len(x.shape)) :], call.tensor(index)
+    if tensor.dtype != x.dtype or broadcast([tensor.shape, shape], "a scale or bias") != tuple(shape):
+        raise OnnxError(
+            f"input {index} is {tensor.dtype} {list(tensor.shape)}, not {x.dtype} of the rows' {list(shape)}"
+        )
+    return call.dense(index) if tensor.size == prod(shape) else call.run.contiguous(tensor.expanded(shape))
 
 
 @operator("GroupNormalization", "InstanceNormalization")
@@ -81,8 +84,8 @@ def group_norm(call: Call) -> Value:
 
 
 def _spread(call: Call, of_groups: Tensor, channels: int) -> Tensor:
-    each = channels // of_groups.size
-    wide = of_groups.reshaped((of_groups.size, 1)).expanded((of_groups.size, each))
+    group_size = channels // of_groups.size
+    wide = of_groups.reshaped((of_groups.size, 1)).expanded((of_groups.size, group_size))
     return call.run.contiguous(wide).reshaped((channels,))
 
 
@@ -92,8 +95,8 @@ def batch_norm(call: Call) -> Value:
     if call.get("training_mode", 0):
         raise OnnxError("training_mode is 1: export the model in eval mode")
     x = call.tensor(0)
-    behind = (1,) * (len(x.shape) - 2)
-    scale, bias, mean, variance = (call.dense(i).reshaped((x.shape[1], *behind)) for i in range(1, 5))
+    trailing = (1,) * (len(x.shape) - 2)
+    scale, bias, mean, variance = (call.dense(i).reshaped((x.shape[1], *trailing)) for i in range(1, 5))
     kind = computed_type(x.dtype, "BatchNormalization")
     epsilon = number(float(call.get("epsilon", 1e-5)))
     lines = [f"const {kind} a{n} = ({kind})x{n}[p{n}];" for n in range(5)]

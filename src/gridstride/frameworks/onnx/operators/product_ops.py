@@ -9,7 +9,7 @@ from typing import Any
 from gridstride.frameworks.onnx.elementwise import broadcast
 from gridstride.frameworks.onnx.expressions import expression
 from gridstride.frameworks.onnx.graph import Node
-from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
+from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, summed_element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, operator
 from gridstride.frameworks.onnx.tensors import Tensor, Value, collapsed
@@ -98,18 +98,17 @@ def _batched(run: Launcher, a: Tensor, b: Tensor, end: Epilogue) -> Tensor:
     if len(sizes) > 2:
         wide_a, wide_b = run.contiguous(wide_a), run.contiguous(wide_b)
         sizes, (step_a, step_b) = collapsed(batch, wide_a.strides[:-2], wide_b.strides[:-2])
-    ahead = [1] * (2 - len(sizes))
-    steps = [[0] * len(ahead) + step for step in (step_a, step_b)]
-    flat_a = wide_a.view([*ahead, *sizes, rows, depth], [*steps[0], *wide_a.strides[-2:]])
-    flat_b = wide_b.view([*ahead, *sizes, depth, columns], [*steps[1], *wide_b.strides[-2:]])
+    leading = [1] * (2 - len(sizes))
+    steps = [[0] * len(leading) + step for step in (step_a, step_b)]
+    flat_a = wide_a.view([*leading, *sizes, rows, depth], [*steps[0], *wide_a.strides[-2:]])
+    flat_b = wide_b.view([*leading, *sizes, depth, columns], [*steps[1], *wide_b.strides[-2:]])
     _write(run, flat_a, flat_b, end, out)
     return out
 
 
 def _write(run: Launcher, a: Tensor, b: Tensor, end: Epilogue, out: Tensor) -> None:
     """Matrices, or batches of two axes; out in C order."""
-    kind = element(a, "a factor")
-    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    types, rows, depth, columns = summed_element(a, "a factor"), a.shape[-2], a.shape[-1], b.shape[-1]
     outer, inner = a.shape[:-2] or (1, 1)
     steps_a, steps_b = (t.strides[:-2] or (0, 0) for t in (a, b))
     if _fits_ladder(a, b, end):
@@ -117,15 +116,15 @@ def _write(run: Launcher, a: Tensor, b: Tensor, end: Epilogue, out: Tensor) -> N
         grid = (ceil_div(columns, 256), ceil_div(rows, 128))
         run.launch(kernel, grid, 256, [a, b, out, rows, columns, depth], shared=_LADDER_SHARED)
         return
-    each = 4 if min(rows, columns) >= 128 else 2 if min(rows, columns) >= 64 else 1
-    kernel = run.own("gemm.cu", "onnx_gemm", ELEMENT=kind, EACH=each, **activation_macro(end.activation))
+    per_thread = 4 if min(rows, columns) >= 128 else 2 if min(rows, columns) >= 64 else 1
+    kernel = run.own("gemm.cu", "onnx_gemm", EACH=per_thread, **types, **activation_macro(end.activation))
     bias = None if end.bias is None else end.bias.expanded((rows, columns))
     bias_row, bias_column = (0, 0) if bias is None else bias.strides
     args = [
         a, *steps_a, *a.strides[-2:], b, *steps_b, *b.strides[-2:], bias, bias_row, bias_column, out,
         rows, columns, depth, inner, float(end.alpha), float(end.beta),
     ]  # fmt: skip
-    tile = _SIDE * each
+    tile = _SIDE * per_thread
     run.launch(kernel, (ceil_div(rows, tile), ceil_div(columns, tile), outer * inner), (_SIDE, _SIDE), args)
 
 

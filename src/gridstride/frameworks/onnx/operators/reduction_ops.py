@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gridstride.frameworks.onnx.elementwise import Operand, evaluate
-from gridstride.frameworks.onnx.expressions import c_type, computed_type
+from gridstride.frameworks.onnx.elementwise import evaluate
+from gridstride.frameworks.onnx.expressions import FLOATS, c_type, computed_type
+from gridstride.frameworks.onnx.generated_kernel import Operand
 from gridstride.frameworks.onnx.launcher import Launcher, ceil_div, element
 from gridstride.frameworks.onnx.onnx_errors import OnnxError
 from gridstride.frameworks.onnx.registry import Call, axis_of, operator
@@ -30,8 +31,9 @@ class Reduction:
 
 
 _SUM = "(a) + (b)"
+SUM_OF = Reduction("0", _SUM)
 _REDUCTIONS = {
-    "ReduceSum": Reduction("0", _SUM),
+    "ReduceSum": SUM_OF,
     "ReduceMean": Reduction("0", _SUM, finish="(a) / count"),
     "ReduceSumSquare": Reduction("0", _SUM, map="(x) * (x)"),
     "ReduceL1": Reduction("0", _SUM, map="((x) < 0 ? -(x) : (x))"),
@@ -41,7 +43,7 @@ _REDUCTIONS = {
     "ReduceMax": Reduction("LOWEST", "((a) != (a) || (a) > (b) ? (a) : (b))"),
     "ReduceMin": Reduction("HIGHEST", "((a) != (a) || (a) < (b) ? (a) : (b))"),
 }
-_ENDS = {"f": ("-__int_as_float(0x7f800000)", "__int_as_float(0x7f800000)"), "b": ("0", "1")}
+_INFINITE = ("-__int_as_float(0x7f800000)", "__int_as_float(0x7f800000)")
 
 
 @operator(*_REDUCTIONS)
@@ -91,8 +93,8 @@ def reduced(run: Launcher, x: Tensor, axes: list[int], how: Reduction, *, keep: 
 
 def _ends(dtype: np.dtype[Any]) -> tuple[str, str]:
     """What is below, and above, all numbers of a type."""
-    if dtype.kind in _ENDS:
-        return _ENDS[dtype.kind]
+    if dtype.name in FLOATS or dtype.kind == "b":
+        return _INFINITE if dtype.name in FLOATS else ("0", "1")
     info = np.iinfo(dtype)
     lowest = f"({info.min + 1}LL-1)" if dtype.kind == "i" else "0"
     return lowest, f"{info.max}{'ULL' if dtype.kind == 'u' else 'LL'}"
@@ -101,12 +103,12 @@ def _ends(dtype: np.dtype[Any]) -> tuple[str, str]:
 def _launch(
     run: Launcher, x: Tensor, axes: list[int], dtype: np.dtype[Any], keep: bool, macros: dict[str, str]
 ) -> Tensor:
-    kept = [i for i in range(len(x.shape)) if i not in axes]
+    remaining = [i for i in range(len(x.shape)) if i not in axes]
     axes = sorted(axes)
     full = [1 if i in axes else n for i, n in enumerate(x.shape)]
     out = run.empty(full, dtype)
     if out.size:
-        kept_axes = _four(x, kept)
+        kept_axes = _four(x, remaining)
         reduced_axes = _four(x, axes)
         if kept_axes is None or reduced_axes is None:
             return _launch(run, run.contiguous(x), axes, dtype, keep, macros)
@@ -114,7 +116,7 @@ def _launch(
         (k, sk), (r, sr) = kept_axes, reduced_axes
         args = [x, out, count, *k[1:], *sk, *r[1:], *sr]
         run.launch(run.own("reduction.cu", "onnx_reduction", **macros), out.size, THREADS, args)
-    return out if keep else out.reshaped([x.shape[i] for i in kept])
+    return out if keep else out.reshaped([x.shape[i] for i in remaining])
 
 
 def _four(x: Tensor, axes: list[int]) -> tuple[list[int], list[int]] | None:
@@ -148,10 +150,19 @@ def softmax(call: Call) -> Value:
     if call.opset < 13:  # the axes from `axis` on are one row
         axis = axis_of(call.get("axis", 1), rank)
         flat = call.run.contiguous(x).reshaped((prod(x.shape[:axis]), prod(x.shape[axis:])))
-        return _rows(call, flat).reshaped(x.shape)
+        return _rows(call, flat, call.node.op).reshaped(x.shape)
     axis = axis_of(call.get("axis", -1), rank)
-    rows = _rows(call, call.run.contiguous(x.swapped(axis, rank - 1)))
-    return rows.swapped(axis, rank - 1)
+    return _along(call, x, axis, call.node.op)
+
+
+def log_softmax(call: Call, x: Tensor, axis: int) -> Tensor:
+    """The logarithm of the softmax along an axis."""
+    return _along(call, x, axis, "LogSoftmax")
+
+
+def _along(call: Call, x: Tensor, axis: int, op: str) -> Tensor:
+    last = len(x.shape) - 1
+    return _rows(call, call.run.contiguous(x.swapped(axis, last)), op).swapped(axis, last)
 
 
 @operator("CumSum")
@@ -168,17 +179,17 @@ def cumulative_sum(call: Call) -> Value:
     return out
 
 
-def _rows(call: Call, x: Tensor) -> Tensor:
+def _rows(call: Call, x: Tensor, op: str) -> Tensor:
     """Along the last axis: the ladder's kernel, and for the logarithm one of our own."""
     run, out, columns = call.run, call.run.empty(x.shape, x.dtype), x.shape[-1]
     if not out.size:
         return out
-    rows, kind = x.size // columns, element(x, call.node.op)
-    if call.node.op == "LogSoftmax":
+    rows, kind = x.size // columns, element(x, op)
+    if op == "LogSoftmax":
         run.launch(run.own("rows.cu", "onnx_log_softmax", ELEMENT=kind), rows, THREADS, [x, out, columns])
         return out
-    lanes, kept = lanes_of_rows(columns * x.dtype.itemsize, most=4)
-    kernel = run.rung("softmax", "04_registers", ELEMENT=kind, LANES=lanes, KEPT=kept)
+    lanes, vectors_kept = lanes_of_rows(columns * x.dtype.itemsize, most=4)
+    kernel = run.rung("softmax", "04_registers", ELEMENT=kind, LANES=lanes, KEPT=vectors_kept)
     threads = max(lanes, 128)
     run.launch(kernel, ceil_div(rows, threads // lanes), threads, [x, out, rows, columns])
     return out

@@ -6,6 +6,11 @@
 //   the place of dS free, each group tells the other at a barrier where it does not wait itself. Needs a third stage.
 // Mapping: as 04.
 //
+// With VARLEN sequences of different lengths lie packed, q, dout and dq [Q, H, G, D], k, v, dk and dv [K, H, D], lse
+// and delta [H, G, Q], Q and K tokens in all; three more parameters after past say where each begins: cu_q and cu_k
+// [sequences + 1], and how many there are. Query i of a sequence of m queries and n keys sees the keys 0 to
+// i + n - m + past. The grid is (K/128+sequences)*H.
+//
 // entry: attention_backward_pipelined
 // block: 256
 // grid: ceil(K/128)*H
@@ -24,6 +29,12 @@ typedef __half Element;
 #else
 #define TYPE "bf16"
 typedef __nv_bfloat16 Element;
+#endif
+
+#ifdef VARLEN
+#define VARLEN_PARAMETERS const int* __restrict__ cu_q, const int* __restrict__ cu_k, int sequences,
+#else
+#define VARLEN_PARAMETERS
 #endif
 
 constexpr int STAGES = 3;           // of queries and their slopes
@@ -61,18 +72,17 @@ __device__ __forceinline__ unsigned int address(const void* shared)
 // -- copies -----------------------------------------------------------------------------------------------------------
 // This thread's share of the rows from `first` on; beyond the last one zeros.
 template <int HEIGHT>
-__device__ __forceinline__ void fetch(Tile<HEIGHT>& tile, const Element* from, int first, int rows)
+__device__ __forceinline__ void fetch(Tile<HEIGHT>& tile, const Element* from, int pitch, int first, int rows)
 {
     constexpr int STEP = THREADS / CHUNKS;  // rows that are asked for at a time, a multiple of 8
     const int r = threadIdx.x / CHUNKS, c = threadIdx.x % CHUNKS;
     const unsigned int to = address(&tile.line[c / 8][r][(c % 8 ^ r % 8) * 8]);
-    from += (size_t)(first + r) * D + c * 8;
+    const Element* p = from + (size_t)(first + r) * pitch + c * 8;
 #pragma unroll
     for (int i = 0; i < HEIGHT; i += STEP) {
         const int there = first + r + i < rows;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                     ::"r"(to + i * 128), "l"(there ? from + i * D : from - (size_t)(first + r) * D), "r"(16 * there)
-                     : "memory");
+                     ::"r"(to + i * 128), "l"(there ? p + i * pitch : from), "r"(16 * there) : "memory");
     }
 }
 
@@ -284,15 +294,15 @@ __device__ __forceinline__ void put(Element (&ds)[KEYS][QUERIES], const unsigned
 
 // -- sums -------------------------------------------------------------------------------------------------------------
 // Adds a warp's 16 rows of dQ to those at `to`, as far as there are queries.
-__device__ __forceinline__ void add_to_memory(float* to, float (&line)[16][LINE], const float (&sum)[HALF / 2],
-                                              float scale, int rows, int lane)
+__device__ __forceinline__ void add_to_memory(float* to, int pitch, float (&line)[16][LINE],
+                                              const float (&sum)[HALF / 2], float scale, int rows, int lane)
 {
     if (!BULK) {
 #pragma unroll
         for (int j = 0; j < HALF / 4; ++j) {
             const int row = lane / 4 + j % 2 * 8, column = j / 2 * 8 + lane % 4 * 2;
             if (row < rows)
-                asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + (size_t)row * D + column),
+                asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + row * pitch + column),
                              "f"(scale * sum[2 * j]), "f"(scale * sum[2 * j + 1]) : "memory");
         }
         return;
@@ -307,32 +317,63 @@ __device__ __forceinline__ void add_to_memory(float* to, float (&line)[16][LINE]
     __syncwarp();
     if (lane < min(16, rows))
         asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;"
-                     ::"l"(to + (size_t)lane * D), "r"(address(line[lane])), "n"(4 * HALF) : "memory");
+                     ::"l"(to + lane * pitch), "r"(address(line[lane])), "n"(4 * HALF) : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-__device__ __forceinline__ void store(Element* out, const float (&sum)[D / 2], float factor, int key, int K)
+__device__ __forceinline__ void store(Element* out, int pitch, const float (&sum)[D / 2], float factor, int key,
+                                      int K)
 {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         if (key + 8 * h >= K) continue;
-        unsigned int* row = reinterpret_cast<unsigned int*>(out + (size_t)(key + 8 * h) * D);
+        unsigned int* row = reinterpret_cast<unsigned int*>(out + (size_t)(key + 8 * h) * pitch);
 #pragma unroll
         for (int j = 0; j < D / 8; ++j)
             row[4 * j + threadIdx.x % 4] = pack(sum[4 * j + 2 * h] * factor, sum[4 * j + 2 * h + 1] * factor);
     }
 }
 
+#ifdef VARLEN
+// The last sequence whose blocks of keys begin at this place or before it: one that begins at key b has them from the
+// number b / KEYS + its own on. A lane looks at one, all lanes get it.
+__device__ __forceinline__ int sequence_at(const int* cu_k, int sequences, int place)
+{
+    for (int first = 0;; first += 32) {
+        const int next = first + threadIdx.x % 32 + 1;
+        const bool before = next < sequences && cu_k[next] / KEYS + next <= place;
+        const unsigned int lanes = __ballot_sync(0xffffffff, before);
+        if (lanes != 0xffffffff) return first + __popc(lanes);
+    }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 attention_backward_pipelined(
     const Element* __restrict__ q, const Element* __restrict__ k, const Element* __restrict__ v,
     const Element* __restrict__ dout, const float* __restrict__ lse, const float* __restrict__ delta,
     float* __restrict__ dq, Element* __restrict__ dk, Element* __restrict__ dv,
-    int H, int G, int Q, int K, int past, float scale)
+    int H, int G, int Q, int K, int past, VARLEN_PARAMETERS float scale)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     Memory& shared = *reinterpret_cast<Memory*>(memory);
+#ifdef VARLEN
+    const int head = blockIdx.x % H, place = blockIdx.x / H, sequence = sequence_at(cu_k, sequences, place);
+    const int begin_q = cu_q[sequence], begin_k = cu_k[sequence];
+    const int first_key = (place - begin_k / KEYS - sequence) * KEYS;
+    const int rows_of_head = Q, query_pitch = H * G * D, key_pitch = H * D;
+    Q = cu_q[sequence + 1] - begin_q, K = cu_k[sequence + 1] - begin_k;
+    past = (int)min((long long)K, max(-(long long)Q, (long long)past + K - Q));
+    if (first_key >= K) return;  // a place of no block
+    const size_t skipped = (size_t)begin_q * query_pitch, keys_at = (size_t)begin_k * key_pitch + head * D;
+    q += skipped, dout += skipped, dq += skipped, lse += begin_q, delta += begin_q;
+    constexpr size_t head_step = D;
+#else
     const int blocks = (K + KEYS - 1) / KEYS, head = blockIdx.x / blocks, first_key = blockIdx.x % blocks * KEYS;
+    constexpr int query_pitch = D, key_pitch = D;
+    const int rows_of_head = Q;
+    const size_t keys_at = (size_t)head * K * D, head_step = (size_t)Q * D;
+#endif
     const int group = threadIdx.x / 128, warp = threadIdx.x / 32, lane = threadIdx.x % 32, column = lane % 4 * 2;
     const int key = first_key + 16 * warp + lane / 4;  // the upper one of two
     // The first query that sees a key.
@@ -346,9 +387,9 @@ attention_backward_pipelined(
     const auto fetch_stage = [&] {
         if (asked < steps) {
             const int stage = asked % STAGES, first = next_tile * QUERIES, t = threadIdx.x;
-            const size_t row = (size_t)next_head * Q;
-            fetch(shared.q[stage], q + row * D, first, Q);
-            fetch(shared.dout[stage], dout + row * D, first, Q);
+            const size_t row = (size_t)next_head * rows_of_head, at = next_head * head_step;
+            fetch(shared.q[stage], q + at, query_pitch, first, Q);
+            fetch(shared.dout[stage], dout + at, query_pitch, first, Q);
             if (t < QUERIES) fetch_number(&shared.lse[stage][t], lse + row, first + t, Q);
             else if (t < 2 * QUERIES)
                 fetch_number(&shared.delta[stage][t - QUERIES], delta + row, first + t - QUERIES, Q);
@@ -357,8 +398,8 @@ attention_backward_pipelined(
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
-    fetch(shared.k, k + (size_t)head * K * D, first_key, K);
-    fetch(shared.v, v + (size_t)head * K * D, first_key, K);
+    fetch(shared.k, k + keys_at, key_pitch, first_key, K);
+    fetch(shared.v, v + keys_at, key_pitch, first_key, K);
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage) fetch_stage();
 
@@ -367,8 +408,8 @@ attention_backward_pipelined(
     __syncthreads();  // keys, values and the first stage are there for all
     if (!steps) {     // nothing sees these keys
         const float none[D / 2] = {};
-        store(dk + (size_t)head * K * D, none, 0.0f, key, K);
-        store(dv + (size_t)head * K * D, none, 0.0f, key, K);
+        store(dk + keys_at, key_pitch, none, 0.0f, key, K);
+        store(dv + keys_at, key_pitch, none, 0.0f, key, K);
         return;
     }
     // Sums have no value before the first product, and what is read in the loop is asked for in the same turn: else
@@ -402,8 +443,8 @@ attention_backward_pipelined(
     int tile = start, of = head * G;  // tile and head of queries
     const auto queries_out = [&] {
         const int mine = tile * QUERIES + 16 * (warp % 4);
-        float* to = dq + ((size_t)of * Q + mine) * D + HALF * group;
-        add_to_memory(to, shared.dq[warp], sum_q, scale, Q - mine, lane);
+        float* to = dq + of * head_step + (size_t)mine * query_pitch + HALF * group;
+        add_to_memory(to, query_pitch, shared.dq[warp], sum_q, scale, Q - mine, lane);
     };
 
     begin();
@@ -432,6 +473,6 @@ attention_backward_pipelined(
     wait<0>(sum_k);
     asm volatile("cp.async.wait_all;" ::: "memory");  // of keys that nothing sees, too
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    store(dk + (size_t)head * K * D, sum_k, scale, key, K);
-    store(dv + (size_t)head * K * D, sum_v, 1.0f, key, K);
+    store(dk + keys_at, key_pitch, sum_k, scale, key, K);
+    store(dv + keys_at, key_pitch, sum_v, 1.0f, key, K);
 }

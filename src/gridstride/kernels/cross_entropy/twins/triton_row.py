@@ -26,7 +26,7 @@ def cross_entropy(logits, labels, loss, lse, rows, classes, ignore_index, BLOCK:
     power = tl.log(tl.sum(total * tl.exp(largest - down), axis=0))
     label = tl.load(labels + row)
     ignored = label == ignore_index
-    there = (label >= 0) & (label < classes)
-    logit = tl.load(logits + start + label, mask=there & ~ignored, other=float("nan"))
+    is_class = (label >= 0) & (label < classes)
+    logit = tl.load(logits + start + label, mask=is_class & ~ignored, other=float("nan"))
     tl.store(loss + row, tl.where(ignored, 0.0, power + (top - logit)))  # in this order nothing large is taken away
     tl.store(lse + row, tl.where(ignored, 0.0, top + power))

@@ -17,11 +17,11 @@ def layer_norm(x, weight, bias, y, mean, rstd, rows, columns, eps, BLOCK: tl.con
         inside = i < columns
         value = tl.load(x + start + i, mask=inside, other=0.0)
         centre = tl.sum(value, axis=0) / columns
-        apart = tl.where(inside, value - centre, 0.0)
-        scale = 1.0 / tl.sqrt(tl.sum(apart * apart, axis=0) / columns + eps)
+        deviation = tl.where(inside, value - centre, 0.0)
+        scale = 1.0 / tl.sqrt(tl.sum(deviation * deviation, axis=0) / columns + eps)
         factor = tl.load(weight + i, mask=inside, other=0.0)
         offset = tl.load(bias + i, mask=inside, other=0.0)
-        tl.store(y + start + i, apart * scale * factor + offset, mask=inside)
+        tl.store(y + start + i, deviation * scale * factor + offset, mask=inside)
     else:
         total = tl.zeros((BLOCK,), tl.float32)
         for first in range(0, columns, BLOCK):
@@ -31,8 +31,8 @@ def layer_norm(x, weight, bias, y, mean, rstd, rows, columns, eps, BLOCK: tl.con
         squares = tl.zeros((BLOCK,), tl.float32)
         for first in range(0, columns, BLOCK):
             i = first + tl.arange(0, BLOCK)
-            apart = tl.where(i < columns, tl.load(x + start + i, mask=i < columns, other=0.0) - centre, 0.0)
-            squares += apart * apart
+            deviation = tl.where(i < columns, tl.load(x + start + i, mask=i < columns, other=0.0) - centre, 0.0)
+            squares += deviation * deviation
         scale = 1.0 / tl.sqrt(tl.sum(squares, axis=0) / columns + eps)
         for first in range(0, columns, BLOCK):
             i = first + tl.arange(0, BLOCK)

@@ -2,7 +2,7 @@
 //
 // A number's place in the output says which thread makes it: XORWOW and MRG32k3a go round all threads, one turn each (two
 // numbers a turn where they are normal), Philox four numbers at a time, Sobol one dimension behind the other. All of it
-// as an H200 gives it (tests/programs/curand_h200.npz).
+// as an H200 gives it (tests/programs/libraries/curand_h200.npz).
 #include <algorithm>
 #include <cstdio>
 #include <new>

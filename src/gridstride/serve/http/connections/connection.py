@@ -35,7 +35,7 @@ def protocol(seconds: float) -> type[asyncio.Protocol]:
             try:
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                self._go_on_without(data[upgrade.args[0] :])
+                self._decline_upgrade(data[upgrade.args[0] :])
             except httptools.HttpParserError:
                 self.send_400_response("Invalid HTTP request received.")
             if self._begun:
@@ -53,7 +53,7 @@ def protocol(seconds: float) -> type[asyncio.Protocol]:
         def _should_upgrade(self) -> bool:
             return True  # uvicorn leaves the request alone then
 
-        def _go_on_without(self, rest: bytes) -> None:
+        def _decline_upgrade(self, remaining: bytes) -> None:
             """HTTP/2, as Java's client offers it, is declined by taking the request as if nothing had been offered."""
             if self.scope["method"] == "CONNECT":  # which is nothing but an offer
                 self.send_400_response("Invalid HTTP request received.")
@@ -61,7 +61,7 @@ def protocol(seconds: float) -> type[asyncio.Protocol]:
             lines = [b"%s: %s" % header for header in self.headers if header[0] not in _OFFERS]
             head = [b"%s %s HTTP/1.1" % (self.scope["method"].encode(), self.url), *lines, b"\r\n"]
             self.parser = httptools.HttpRequestParser(self)
-            self.data_received(b"\r\n".join(head) + rest)
+            self.data_received(b"\r\n".join(head) + remaining)
 
         def _bound(self, size: int) -> None:
             self._size += size

@@ -18,7 +18,7 @@ def listening(host: str, port: int, *, patience: float) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError) as error:
-        raise CannotListen(f"--host {host} is no address of a machine: {_words(error)}") from error
+        raise CannotListen(f"--host {host} is no address of a machine: {_message(error)}") from error
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -27,7 +27,7 @@ def listening(host: str, port: int, *, patience: float) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        raise CannotListen(_why(error, host, port)) from error
+        raise CannotListen(_reason(error, host, port)) from error
     return listener
 
 
@@ -41,15 +41,15 @@ def public(listener: socket.socket) -> bool:
     return not ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def _why(error: OSError, host: str, port: int) -> str:
+def _reason(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"port {port} of {host} is in use: end what listens there, or choose another with --port (0: any)"
     if error.errno == errno.EACCES:
         return f"port {port} is for privileged users: choose one from 1024 with --port"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"--host {host} is no address of this machine: 127.0.0.1 is for this machine alone, 0.0.0.0 for all"
-    return f"{host}:{port} cannot be listened on: {_words(error)}"
+    return f"{host}:{port} cannot be listened on: {_message(error)}"
 
 
-def _words(error: OSError | UnicodeError) -> str:
+def _message(error: OSError | UnicodeError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -20,7 +20,7 @@ class Patience:
         assert task is not None
         self._task, self._cancelled_before = task, task.cancelling()
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(self._seconds, self._look)
+        self._timer = self._loop.call_later(self._seconds, self._check)
         return self
 
     async def __aexit__(
@@ -36,11 +36,11 @@ class Patience:
     def end(self) -> None:
         self._since = None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
         since = now if self._since is None else self._since
         if now - since >= self._seconds:
             self._late = True
             self._task.cancel()
         else:
-            self._timer = self._loop.call_at(since + self._seconds, self._look)
+            self._timer = self._loop.call_at(since + self._seconds, self._check)

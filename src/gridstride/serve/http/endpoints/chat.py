@@ -10,17 +10,17 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive
 
-from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Event, Said, Thought
+from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Content, Event, Reasoning
 from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs, sse
 from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
 from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.generation import Generation, joined
+from gridstride.serve.http.generation import DetokenizerOptions, FieldNames, Generation, joined
 from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import ChatRequest
-from gridstride.serve.http.sampling import chat_max_tokens, sequences
+from gridstride.serve.http.sampling import SequenceOptions, ServedModel, chat_max_tokens, sequences
 from gridstride.serve.http.state import Server
 
 
@@ -28,7 +28,7 @@ async def chat_completions(server: Server, body: ChatRequest, receive: Receive) 
     """The answer to a conversation, whole or as events."""
     server.check_model(body.model)
     if not body.stream:
-        return await unless_gone(receive, _whole(server, body))
+        return await unless_gone(receive, _complete_response(server, body))
     return sse.EventStream(_streamed(server, body), patience=server.settings.write_timeout)
 
 
@@ -40,10 +40,10 @@ async def _streamed(server: Server, body: ChatRequest) -> tuple[sse.Events, Call
     return _Answer(server, body, how).chunks(generation), generation.close
 
 
-async def _whole(server: Server, body: ChatRequest) -> dict[str, Any]:
+async def _complete_response(server: Server, body: ChatRequest) -> dict[str, Any]:
     generation, how = await begin(server, body)
     try:
-        return await _Answer(server, body, how).whole(generation)
+        return await _Answer(server, body, how).complete(generation)
     finally:
         generation.close()
 
@@ -58,19 +58,22 @@ async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answerin
         new_id(),
         body,
         [prompt.tokens],
-        ready=server.ready,
-        adapter=server.adapter(body.model),
-        defaults=server.settings.sampling,
-        param="messages",
-        max_tokens=chat_max_tokens(body),
-        logprobs=(body.top_logprobs or 0) if body.logprobs else None,
-        schema=how.schema,
+        ServedModel(server.ready, server.adapter(body.model), server.settings.sampling),
+        SequenceOptions(
+            prompt="messages",
+            max_tokens=chat_max_tokens(body),
+            logprobs=(body.top_logprobs or 0) if body.logprobs else None,
+            schema=how.schema,
+        ),
     )
     try:
         generation = await Generation.begin(
-            server, requests, stop=body.stop, special=body.skip_special_tokens is False, shown=how.shown,
-            prompt_tokens=len(prompt.tokens), schema=how.at_fault,
-        )  # fmt: skip
+            server,
+            requests,
+            DetokenizerOptions(body.stop, special=body.skip_special_tokens is False, shown=how.shown),
+            prompt_tokens=len(prompt.tokens),
+            fields=FieldNames(schema=how.at_fault),
+        )
     except ApiError as error:
         if error.param == "tools":
             error.param = await server.prepare.run(partial(tool_at_fault, body, tools))
@@ -88,7 +91,7 @@ class _Answer:
         self._readers = [how.reader() for _ in range(self._choices)]
         self._head = {"id": f"chatcmpl-{new_id()}", "created": int(time.time()), "model": body.model}
 
-    async def whole(self, generation: Generation) -> dict[str, Any]:
+    async def complete(self, generation: Generation) -> dict[str, Any]:
         full = [TextDelta("")] * self._choices
         async for pieces in generation.pieces():
             for index, piece in pieces.items():
@@ -96,28 +99,28 @@ class _Answer:
         choices = [self._choice(index, piece) for index, piece in enumerate(full)]
         response = self._head | {"object": "chat.completion", "choices": choices, "usage": generation.usage.body}
         if self._body.prompt_logprobs is not None:
-            tokens, known = self._how.prompt, generation.prompts[0]
-            response["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, known)
+            tokens, prompt_logprobs = self._how.prompt, generation.prompts[0]
+            response["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, prompt_logprobs)
         return response
 
     async def chunks(self, generation: Generation) -> AsyncIterator[list[sse.Event]]:
-        said = [sse.EventTemplate(partial(self._said, index)) for index in range(self._choices)]
+        templates = [sse.EventTemplate(partial(self._text_chunk, index)) for index in range(self._choices)]
         yield [self._chunk(index, {"role": "assistant", "content": ""}) for index in range(self._choices)]
         async for pieces in generation.pieces():
             chunks: list[sse.Event] = []
             for index, piece in pieces.items():
                 events = self._readers[index].push(piece.text, last=piece.finish is not None)
                 match events:
-                    case [Said(text)] if piece.finish is None and not self._body.logprobs:
-                        chunks.append(said[index].filled(text))
+                    case [Content(text)] if piece.finish is None and not self._body.logprobs:
+                        chunks.append(templates[index].filled(text))
                     case _:
                         chunks += self._new(index, piece, events)
             yield chunks
         if self._body.wants_usage:
             yield [self._frame([]) | {"usage": generation.usage.body}]
 
-    def _said(self, index: int, text: str) -> dict[str, Any]:
-        return self._chunk(index, _delta(Said(text)))
+    def _text_chunk(self, index: int, text: str) -> dict[str, Any]:
+        return self._chunk(index, _delta(Content(text)))
 
     def _new(self, index: int, piece: TextDelta, events: Sequence[Event]) -> list[dict[str, Any]]:
         """What is said and its end come in chunks of their own, as OpenAI's server sends them."""
@@ -159,7 +162,7 @@ class _Answer:
 
 def message(events: Sequence[Event]) -> dict[str, Any]:
     """A whole answer; `content` is null where nothing is said beside calls."""
-    content, thought = (_joined(events, kind) for kind in (Said, Thought))
+    content, thought = (_joined(events, kind) for kind in (Content, Reasoning))
     calls = [
         {"id": begun.id, "type": "function", "function": {"name": begun.name, "arguments": arguments(events, begun)}}
         for begun in events
@@ -178,15 +181,15 @@ def arguments(events: Sequence[Event], begun: CallBegun) -> str:
     return "".join(event.text for event in events if isinstance(event, ArgumentsDelta) and event.index == begun.index)
 
 
-def _joined(events: Sequence[Event], kind: type[Said] | type[Thought]) -> str:
+def _joined(events: Sequence[Event], kind: type[Content] | type[Reasoning]) -> str:
     return "".join(event.text for event in events if isinstance(event, kind))
 
 
 def _delta(event: Event) -> dict[str, Any]:
     match event:
-        case Said(text):
+        case Content(text):
             return {"content": text}
-        case Thought(text):
+        case Reasoning(text):
             return {"reasoning_content": text}
         case CallBegun(index, id, name):
             call = {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}

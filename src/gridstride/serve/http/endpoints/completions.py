@@ -16,10 +16,10 @@ from gridstride.serve.http import logprobs
 from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
-from gridstride.serve.http.generation import Generation, NoTokens, joined
+from gridstride.serve.http.generation import DetokenizerOptions, FieldNames, Generation, NoTokens, joined
 from gridstride.serve.http.identifiers import new_id
 from gridstride.serve.http.requests.generate import CompletionRequest
-from gridstride.serve.http.sampling import binding_field, schema_of, sequences
+from gridstride.serve.http.sampling import SequenceOptions, ServedModel, binding_field, schema_of, sequences
 from gridstride.serve.http.sse import Event, Events, EventStream, EventTemplate
 from gridstride.serve.http.state import Server
 
@@ -31,7 +31,7 @@ async def completions(server: Server, body: CompletionRequest, receive: Receive)
     server.check_model(body.model)
     _check(body, server)
     if not body.stream:
-        return await unless_gone(receive, _whole(server, body))
+        return await unless_gone(receive, _complete_response(server, body))
     return EventStream(_streamed(server, body), patience=server.settings.write_timeout)
 
 
@@ -43,10 +43,10 @@ async def _streamed(server: Server, body: CompletionRequest) -> tuple[Events, Ca
     return _Answer(server, body, prompts).chunks(generation), generation.close
 
 
-async def _whole(server: Server, body: CompletionRequest) -> dict[str, Any]:
+async def _complete_response(server: Server, body: CompletionRequest) -> dict[str, Any]:
     generation, prompts = await _begin(server, body)
     try:
-        return await _Answer(server, body, prompts).whole(generation)
+        return await _Answer(server, body, prompts).complete(generation)
     finally:
         generation.close()
 
@@ -72,29 +72,25 @@ async def _begin(server: Server, body: CompletionRequest) -> tuple[Generation, P
         new_id(),
         body,
         prompts,
-        ready=server.ready,
-        adapter=server.adapter(body.model),
-        defaults=server.settings.sampling,
-        param="prompt",
-        max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
-        logprobs=0 if body.logprobs is None and rank else body.logprobs,
-        schema=schema_of(body, server.ready),
-        per_prompt=per_prompt,
-        prompt_logprobs=body.logprobs if body.echo else None,
+        ServedModel(server.ready, server.adapter(body.model), server.settings.sampling),
+        SequenceOptions(
+            prompt="prompt",
+            max_tokens=_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
+            logprobs=0 if body.logprobs is None and rank else body.logprobs,
+            schema=schema_of(body, server.ready),
+            per_prompt=per_prompt,
+            prompt_logprobs=body.logprobs if body.echo else None,
+        ),
     )
     tokens = sum(map(len, prompts))
     if body.max_tokens == 0 and not any(sequence.sampling.reads for sequence in requests):
         return NoTokens(len(requests), prompt_tokens=tokens), Prompts(prompts, texts)
-    many = "prompt" if per_prompt == 1 else "n"
-    special = body.skip_special_tokens is False
     begun = await Generation.begin(
         server,
         requests,
-        stop=body.stop,
-        special=special,
+        DetokenizerOptions(body.stop, special=body.skip_special_tokens is False),
         prompt_tokens=tokens,
-        many=many,
-        schema=binding_field(body),
+        fields=FieldNames(many="prompt" if per_prompt == 1 else "n", schema=binding_field(body)),
     )
     return begun, Prompts(prompts, texts)
 
@@ -115,7 +111,7 @@ class _Answer:
         self._read = bool(body.echo and body.logprobs is not None)  # log-probabilities of the echoes
         self._tokenizer = server.prepare.tokenizer
         self._n = body.n or 1
-        self._each = body.best_of or self._n
+        self._per_prompt = body.best_of or self._n
         self._head = {
             "id": f"cmpl-{new_id()}",
             "object": "text_completion",
@@ -123,18 +119,18 @@ class _Answer:
             "model": body.model,
         }
 
-    async def whole(self, generation: Generation) -> dict[str, Any]:
-        full = [TextDelta("")] * (len(self._body.prompt) * self._each)
+    async def complete(self, generation: Generation) -> dict[str, Any]:
+        full = [TextDelta("")] * (len(self._body.prompt) * self._per_prompt)
         async for pieces in generation.pieces():
             for index, piece in pieces.items():
                 full[index] = joined(full[index], piece)
         choices: list[dict[str, Any]] = []
-        for first in range(0, len(full), self._each):
-            for piece in self._best(full[first : first + self._each]):
+        for first in range(0, len(full), self._per_prompt):
+            for piece in self._best(full[first : first + self._per_prompt]):
                 choices.append(self._choice(len(choices), piece, 0, generation if self._body.echo else None))
                 if self._body.prompt_logprobs is not None:
                     prompt = generation.prompts[first]
-                    tokens = self._prompts.tokens[first // self._each]
+                    tokens = self._prompts.tokens[first // self._per_prompt]
                     choices[-1]["prompt_logprobs"] = logprobs.of_prompt_by_id(self._tokenizer, tokens, prompt)
         return self._head | {"choices": choices, "usage": generation.usage.body}
 
@@ -145,7 +141,7 @@ class _Answer:
             yield [self._frame([self._choice(i, TextDelta(""), 0, generation)]) for i in sorted(waiting)]
             waiting.clear()
         plain = not waiting and self._body.logprobs is None
-        templates = [EventTemplate(partial(self._said, index)) for index in range(len(lengths))] if plain else []
+        templates = [EventTemplate(partial(self._text_chunk, index)) for index in range(len(lengths))] if plain else []
         async for pieces in generation.pieces():
             chunks: list[Event] = []
             for index, piece in pieces.items():
@@ -174,8 +170,11 @@ class _Answer:
         prefix = logprobs.Prefix()
         if self._read and echoed is not None:
             number = index // self._n
-            tokens, known = self._prompts.tokens[number], echoed.prompts[number * self._each + index % self._n]
-            prefix = logprobs.of_prompt(self._tokenizer, tokens, known, count=self._body.logprobs or 0)
+            tokens, prompt_logprobs = (
+                self._prompts.tokens[number],
+                echoed.prompts[number * self._per_prompt + index % self._n],
+            )
+            prefix = logprobs.of_prompt(self._tokenizer, tokens, prompt_logprobs, count=self._body.logprobs or 0)
         with_logprobs = self._body.logprobs is not None
         return {
             "index": index,
@@ -186,7 +185,7 @@ class _Answer:
             "finish_reason": piece.finish,
         }
 
-    def _said(self, index: int, text: str) -> dict[str, Any]:
+    def _text_chunk(self, index: int, text: str) -> dict[str, Any]:
         return self._frame([self._choice(index, TextDelta(text), 0, None)])
 
     def _frame(self, choices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ async def responses(server: Server, body: ResponsesRequest, receive: Receive) ->
     """The answer, whole or as events."""
     server.check_model(body.model)
     if not body.stream:
-        return await unless_gone(receive, _whole(server, body))
+        return await unless_gone(receive, _complete_response(server, body))
     return EventStream(_streamed(server, body), patience=server.settings.write_timeout, named=True)
 
 
@@ -50,10 +50,10 @@ async def _streamed(server: Server, body: ResponsesRequest) -> tuple[Events, Cal
     return _Answer(server, body, how).events(generation), generation.close
 
 
-async def _whole(server: Server, body: ResponsesRequest) -> Item:
+async def _complete_response(server: Server, body: ResponsesRequest) -> Item:
     generation, how = await _begin(server, body)
     try:
-        return await _Answer(server, body, how).whole(generation)
+        return await _Answer(server, body, how).complete(generation)
     finally:
         generation.close()
 
@@ -86,7 +86,7 @@ class _Answer:
         self._id, self._created = f"resp_{new_id()}", int(time.time())
         self._number = -1
 
-    async def whole(self, generation: Generation) -> Item:
+    async def complete(self, generation: Generation) -> Item:
         status = "completed"
         async for pieces in generation.pieces():
             for piece in pieces.values():

@@ -13,7 +13,7 @@ from gridstride.serve.http.settings import MAX_INPUTS
 Count = Annotated[int, Field(ge=1)]
 
 
-def _few(value: Any) -> Any:
+def _within_limit(value: Any) -> Any:
     tokens = prompts(value)
     if len(tokens) > MAX_INPUTS:
         raise ValueError(f"at most {MAX_INPUTS} may be given, not {len(tokens)}")
@@ -22,7 +22,7 @@ def _few(value: Any) -> Any:
 
 class EmbeddingRequest(Strict):
     model: str
-    input: Annotated[tuple[Prompt, ...], BeforeValidator(_few)]
+    input: Annotated[tuple[Prompt, ...], BeforeValidator(_within_limit)]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Count | None = None
     user: str | None = None  # says who asks; it changes nothing

@@ -197,10 +197,10 @@ class ChatRequest(Conversation, Generate):
         tools = info.data.get("tools") or ()
         if value not in (None, "none", "auto") and not tools:
             raise ValueError("it may be given only where there are 'tools'")
-        known = {tool.function.name for tool in tools}
+        function_names = {tool.function.name for tool in tools}
         for name in [] if value is None or isinstance(value, str) else value.names:
-            if name not in known:
-                raise ValueError(f"'tools' has no function '{name}'; it has {', '.join(sorted(known))}")
+            if name not in function_names:
+                raise ValueError(f"'tools' has no function '{name}'; it has {', '.join(sorted(function_names))}")
         return value
 
 

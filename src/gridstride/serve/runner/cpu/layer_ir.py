@@ -27,7 +27,7 @@ class Heads:
     lanes: int
 
     @property
-    def place(self) -> int:
+    def token_bytes(self) -> int:
         """Bytes of one token's keys, or values, in one layer."""
         return self.kv_heads * self.width * BYTES[self.element]
 
@@ -85,11 +85,11 @@ def emit_rotary(module: ir.Module, heads: Heads) -> ir.Function:
         with e.loop(heads.heads + heads.kv_heads) as head:
             at = e.at(at_row, (head, heads.width * 4))
             with e.loop(half, step=lanes) as i:
-                places = e.at(at, (i, 4)), e.at(at, (i, 4), (half, 4))
-                low, high = (e.floats(place, lanes) for place in places)
+                addresses = e.at(at, (i, 4)), e.at(at, (i, 4), (half, 4))
+                low, high = (e.floats(address, lanes) for address in addresses)
                 c, s = (e.floats(e.at(table, (i, 4)), lanes) for table in (at_cosine, at_sine))
-                e.store(e.b.fsub(e.b.fmul(low, c), e.b.fmul(high, s)), places[0])
-                e.store(e.b.fadd(e.b.fmul(high, c), e.b.fmul(low, s)), places[1])
+                e.store(e.b.fsub(e.b.fmul(low, c), e.b.fmul(high, s)), addresses[0])
+                e.store(e.b.fadd(e.b.fmul(high, c), e.b.fmul(low, s)), addresses[1])
     return e.end()
 
 
@@ -99,7 +99,7 @@ def emit_keep(module: ir.Module, heads: Heads) -> ir.Function:
     rows, x, stride, slots, cache = e.arguments
     size = BYTES[heads.element]
     with e.loop(rows) as row:
-        to = e.at(cache, (e.load_int(e.at(slots, (row, 8))), heads.place))
+        to = e.at(cache, (e.load_int(e.at(slots, (row, 8))), heads.token_bytes))
         at = e.at(x, (e.b.mul(row, stride), 4))
         with e.loop(heads.kv_heads * heads.width, step=heads.lanes) as i:
             e.store_floats(e.floats(e.at(at, (i, 4)), heads.lanes), e.at(to, (i, size)), heads.element)
@@ -132,13 +132,15 @@ def emit_attention(module: ir.Module, heads: Heads, scale: float) -> ir.Function
     return e.end()
 
 
-def _scores(e: Emitter, heads: Heads, scale: float, q: Any, seen: tuple[Any, Any, Any], keys: Any, scores: Any) -> Any:
+def _scores(
+    e: Emitter, heads: Heads, scale: float, q: Any, window: tuple[Any, Any, Any], keys: Any, scores: Any
+) -> Any:
     """Writes a head's scores of all positions that it sees; gives the largest."""
     size, lanes = BYTES[heads.element], heads.lanes
     query = [e.b.fmul(e.floats(e.at(q, (i, 4)), lanes), e.filled(scale, lanes)) for i in range(0, heads.width, lanes)]
     (most,) = e.variables(F32, 1, ir.Constant(F32, _LEAST))
-    with _seen(e, heads, seen) as (number, slot):
-        at = e.at(keys, (slot, heads.place))
+    with _visible_keys(e, heads, window) as (number, slot):
+        at = e.at(keys, (slot, heads.token_bytes))
         score = e.filled(0.0, lanes)
         for i, part in enumerate(query):
             score = e.fma(part, e.floats(e.at(at, (i * lanes, size)), lanes, heads.element), score)
@@ -163,25 +165,28 @@ def _weights(e: Emitter, lanes: int, scores: Any, count: Any, most: Any) -> Any:
 
 
 def _weighted(
-    e: Emitter, heads: Heads, weights: Any, seen: tuple[Any, Any, Any], values: Any, out: Any, total: Any
+    e: Emitter, heads: Heads, weights: Any, window: tuple[Any, Any, Any], values: Any, out: Any, total: Any
 ) -> None:
     """The mean of the values by their weights, to `out` [width]."""
     size, lanes = BYTES[heads.element], heads.lanes
     sums = e.variables(ir.VectorType(F32, lanes), heads.width // lanes, e.filled(0.0, lanes))
-    with _seen(e, heads, seen) as (number, slot):
+    with _visible_keys(e, heads, window) as (number, slot):
         weight = e.filled(e.load(e.at(weights, (number, 4)), F32), lanes)
-        at = e.at(values, (slot, heads.place))
-        for i, place in enumerate(sums):
-            e.set(place, e.fma(weight, e.floats(e.at(at, (i * lanes, size)), lanes, heads.element), e.get(place)))
+        at = e.at(values, (slot, heads.token_bytes))
+        for i, accumulator in enumerate(sums):
+            e.set(
+                accumulator,
+                e.fma(weight, e.floats(e.at(at, (i * lanes, size)), lanes, heads.element), e.get(accumulator)),
+            )
     share = e.filled(e.b.fdiv(ir.Constant(F32, 1.0), total), lanes)
-    for i, place in enumerate(sums):
-        e.store(e.b.fmul(e.get(place), share), e.at(out, (i * lanes, 4)))
+    for i, accumulator in enumerate(sums):
+        e.store(e.b.fmul(e.get(accumulator), share), e.at(out, (i * lanes, 4)))
 
 
 @contextmanager
-def _seen(e: Emitter, heads: Heads, seen: tuple[Any, Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _visible_keys(e: Emitter, heads: Heads, window: tuple[Any, Any, Any]) -> Iterator[tuple[Any, Any]]:
     """Inside, the body for each position that a row sees: its number from the first one on, and its slot."""
-    table, first, count = seen
+    table, first, count = window
     size = e.number(heads.block_size)
     with e.loop(count) as number:
         position = e.b.add(first, number)

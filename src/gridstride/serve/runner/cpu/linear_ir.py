@@ -32,9 +32,9 @@ def emit_linear(module: ir.Module, machine: Machine, element: Element, lanes: in
     e = Emitter(module, f"linear_{element}", [I64] * 10)
     rows, x, y, stride, weight, scale, bias, added, outputs, inputs = e.arguments
     with e.loop(rows, step=MOST_ROWS) as first:
-        left = e.b.sub(rows, first)
-        after = e.b.append_basic_block("after")
-        choice = e.b.switch(left, e.b.append_basic_block("full"))
+        rows_left = e.b.sub(rows, first)
+        end_block = e.b.append_basic_block("after")
+        choice = e.b.switch(rows_left, e.b.append_basic_block("full"))
         blocks = [e.b.append_basic_block(f"rows_{count}") for count in range(1, MOST_ROWS)]
         for count, block in enumerate(blocks, start=1):
             choice.add_case(ir.Constant(I64, count), block)
@@ -43,8 +43,8 @@ def emit_linear(module: ir.Module, machine: Machine, element: Element, lanes: in
             at_x = e.at(x, (e.b.mul(first, inputs), 4))
             at_y = e.at(y, (e.b.mul(first, stride), 4))
             e.call(function, at_x, at_y, stride, weight, scale, bias, added, outputs, inputs)
-            e.b.branch(after)
-        e.b.position_at_end(after)
+            e.b.branch(end_block)
+        e.b.position_at_end(end_block)
     return e.end()
 
 
@@ -53,16 +53,16 @@ def _emit_pass(module: ir.Module, machine: Machine, element: Element, lanes: int
     e = Emitter(module, f"linear_{element}_{rows}", [I64] * 9)
     x, y, stride, weight, scale, bias, added, outputs, inputs = e.arguments
     block = max(1, min(_MOST_BLOCK, (machine.registers - 1) // (rows + 1)))
-    whole = e.b.sub(outputs, e.b.srem(outputs, e.number(block)))
-    for start, stop, count in ((0, whole, block), (whole, outputs, 1)):
+    full_blocks = e.b.sub(outputs, e.b.srem(outputs, e.number(block)))
+    for start, stop, count in ((0, full_blocks, block), (full_blocks, outputs, 1)):
         with e.loop(stop, start=start, step=count) as output:
             at_weight = e.at(weight, (e.b.mul(output, inputs), BYTES[element]))
             sums = _sums(e, element, lanes, x, at_weight, inputs, (count, rows))
             for w in range(count):
                 at = e.b.add(output, e.number(w))
                 for r in range(rows):
-                    place = e.at(y, (e.b.mul(e.number(r), stride), 4), (at, 4))
-                    e.store(_finished(e, sums[w][r], place, at, scale, bias, added), place)
+                    address = e.at(y, (e.b.mul(e.number(r), stride), 4), (at, 4))
+                    e.store(_finished(e, sums[w][r], address, at, scale, bias, added), address)
     return e.end()
 
 
@@ -72,33 +72,33 @@ def _sums(
     """[count][rows] products of `count` rows of the matrix, from `weight` on, with the rows of x."""
     count, rows = shape
     vector = ir.VectorType(F32, lanes)
-    places = [e.variables(vector, rows, e.filled(0.0, lanes)) for _ in range(count)]
+    slots = [e.variables(vector, rows, e.filled(0.0, lanes)) for _ in range(count)]
     with e.loop(inputs, step=lanes) as i:
         weights = [
             e.floats(e.at(weight, (e.b.mul(e.number(w), inputs), BYTES[element]), (i, BYTES[element])), lanes, element)
             for w in range(count)
         ]
         for w in range(count if rows > 1 or element != "float32" else 0):
-            ahead = e.b.mul(e.number(w + _AHEAD * count), inputs)
-            e.prefetch(e.at(weight, (ahead, BYTES[element]), (i, BYTES[element])))
+            prefetch_row = e.b.mul(e.number(w + _AHEAD * count), inputs)
+            e.prefetch(e.at(weight, (prefetch_row, BYTES[element]), (i, BYTES[element])))
         for r in range(rows):
             part = e.floats(e.at(x, (e.b.mul(e.number(r), inputs), 4), (i, 4)), lanes)
             for w in range(count):
-                e.set(places[w][r], e.fma(weights[w], part, e.get(places[w][r])))
-    return [[e.sum(e.get(place)) for place in of_rows] for of_rows in places]
+                e.set(slots[w][r], e.fma(weights[w], part, e.get(slots[w][r])))
+    return [[e.sum(e.get(slot)) for slot in of_rows] for of_rows in slots]
 
 
-def _finished(e: Emitter, value: Any, place: Any, output: Any, scale: Any, bias: Any, added: Any) -> Any:
+def _finished(e: Emitter, value: Any, address: Any, output: Any, scale: Any, bias: Any, added: Any) -> Any:
     """The sum times its scale, plus its bias, plus what stands at its place."""
-    value = _where(e, scale, value, lambda: e.b.fmul(value, e.load(e.at(scale, (output, 4)), F32)))
-    value = _where(e, bias, value, lambda value=value: e.b.fadd(value, e.load(e.at(bias, (output, 4)), F32)))
-    return _where(e, added, value, lambda value=value: e.b.fadd(value, e.load(place, F32)))
+    value = _select(e, scale, value, lambda: e.b.fmul(value, e.load(e.at(scale, (output, 4)), F32)))
+    value = _select(e, bias, value, lambda value=value: e.b.fadd(value, e.load(e.at(bias, (output, 4)), F32)))
+    return _select(e, added, value, lambda value=value: e.b.fadd(value, e.load(address, F32)))
 
 
-def _where(e: Emitter, condition: Any, value: Any, changed: Any) -> Any:
+def _select(e: Emitter, condition: Any, value: Any, changed: Any) -> Any:
     """What `changed` gives where the condition is not 0, else the value."""
-    place = e.variable(F32)
-    e.set(place, value)
+    slot = e.variable(F32)
+    e.set(slot, value)
     with e.b.if_then(e.b.icmp_signed("!=", condition, e.number(0))):
-        e.set(place, changed())
-    return e.get(place)
+        e.set(slot, changed())
+    return e.get(slot)

@@ -28,7 +28,7 @@ _MODULES = {
     "gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj",
 }  # fmt: skip
 assert tuple(_MODULES) == PRODUCTS
-_PLACES = {name: place for place, name in enumerate(ARGUMENTS)}
+_PLACES = {name: index for index, name in enumerate(ARGUMENTS)}
 
 
 class NativeDecoder:
@@ -43,12 +43,12 @@ class NativeDecoder:
         first: Tensor = decoder.layers[0].self_attn.q_proj.weight
         self._quantized = first.dtype == torch.int8
         self.most_rows = MOST_ROWS[_ELEMENTS[first.dtype]]
-        here = machine()
+        host = machine()
         shape = StepShape(
-            here, lanes(config, here.lanes), self._size, _ELEMENTS[embedding.dtype], _ELEMENTS[first.dtype]
+            host, lanes(config, host.lanes), self._size, _ELEMENTS[embedding.dtype], _ELEMENTS[first.dtype]
         )
         self._code = StepCode(config, shape)
-        self._kept: list[Tensor] = []  # what stands nowhere else, and code has the address of
+        self._retained: list[Tensor] = []  # what stands nowhere else, and code has the address of
         self._layers = np.array([self._layer(number) for number in range(config.layers)], np.int64)
         cosine, sine = (self._fp32(table) for table in decoder.tables(long=config.stretched))
         memory = _memory(config, self.most_rows, shape.lanes)
@@ -57,7 +57,7 @@ class NativeDecoder:
         self._arguments = np.zeros(len(ARGUMENTS), np.int64)
         tables = {"embedding": embedding, "norm": decoder.norm.weight, "cosine": cosine, "sine": sine}
         for name, tensor in (tables | memory).items():
-            self._kept.append(tensor)
+            self._retained.append(tensor)
             self._set(name, tensor.data_ptr())
         self._set("layers", self._layers.ctypes.data)
 
@@ -65,8 +65,8 @@ class NativeDecoder:
         """Whether a batch is to run here: a few tokens, on one thread. More are PyTorch's, but for weights of 8 bits,
         which its products would have to widen for each batch.
         """
-        few = len(batch.tokens) <= self.most_rows and not any(batch.adapters)
-        return few and (self._quantized or torch.get_num_threads() == 1)
+        fits = len(batch.tokens) <= self.most_rows and not any(batch.adapters)
+        return fits and (self._quantized or torch.get_num_threads() == 1)
 
     def hidden(self, batch: Batch) -> Tensor:
         """[N, width] fp32 of the batch's tokens, N at most `most_rows`."""
@@ -115,15 +115,15 @@ class NativeDecoder:
 
     def _product(self, module: Any) -> tuple[int, int, int]:
         """Addresses of a linear layer's weights, scales and bias; 0 for what it does not have."""
-        others = (getattr(module, "scale", None), module.bias)
-        scale, bias = (0 if tensor is None else self._fp32(tensor).data_ptr() for tensor in others)
+        optional = (getattr(module, "scale", None), module.bias)
+        scale, bias = (0 if tensor is None else self._fp32(tensor).data_ptr() for tensor in optional)
         assert module.weight.is_contiguous()
         return module.weight.data_ptr(), scale, bias
 
     def _fp32(self, tensor: Tensor) -> Tensor:
-        kept = tensor.detach().float().contiguous()
-        self._kept.append(kept)
-        return kept
+        copy = tensor.detach().float().contiguous()
+        self._retained.append(copy)
+        return copy
 
     def _set(self, name: str, value: int) -> None:
         self._arguments[_PLACES[name]] = value

@@ -43,11 +43,11 @@ def _compiled(config: DecoderConfig, shape: StepShape) -> bytes:
     import llvmlite
 
     origin = repr((config, shape, _sources(), host(), llvmlite.__version__)).encode()
-    kept, key = shared_cache("machine"), f"step/{blake2b(origin, digest_size=16).hexdigest()}"
-    code = kept.get(key)
+    compiled, key = shared_cache("machine"), f"step/{blake2b(origin, digest_size=16).hexdigest()}"
+    code = compiled.get(key)
     if code is None:
         code = compile_object(emit_step(config, shape), effort="thorough")
-        kept.put(key, code)
+        compiled.put(key, code)
     return code
 
 

@@ -68,16 +68,16 @@ class Emitter:
     @contextmanager
     def loop(self, stop: Any, *, start: Any = 0, step: int = 1) -> Iterator[Any]:
         """Inside, the body for each number from `start` on, by `step`, below `stop`."""
-        b, place = self.b, self.variable(I64)
-        self.set(place, self.number(start))
+        b, slot = self.b, self.variable(I64)
+        self.set(slot, self.number(start))
         head, body, done = (b.append_basic_block(name) for name in ("head", "loop", "done"))
         b.branch(head)
         b.position_at_end(head)
-        number = self.get(place)
+        number = self.get(slot)
         b.cbranch(b.icmp_signed("<", number, self.number(stop)), body, done)
         b.position_at_end(body)
         yield number
-        self.set(place, b.add(number, self.number(step)))
+        self.set(slot, b.add(number, self.number(step)))
         b.branch(head)
         b.position_at_end(done)
 
@@ -85,17 +85,17 @@ class Emitter:
         """Memory for one value, which the optimiser makes a register."""
         return self._entry.alloca(type_)
 
-    def set(self, place: Any, value: Any) -> None:
-        self.b.store(value, place)
+    def set(self, slot: Any, value: Any) -> None:
+        self.b.store(value, slot)
 
-    def get(self, place: Any) -> Any:
-        return self.b.load(place, typ=place.allocated_type)
+    def get(self, slot: Any) -> Any:
+        return self.b.load(slot, typ=slot.allocated_type)
 
     def variables(self, type_: Any, count: int, value: Any) -> list[Any]:
-        places = [self.variable(type_) for _ in range(count)]
-        for place in places:
-            self.set(place, value)
-        return places
+        slots = [self.variable(type_) for _ in range(count)]
+        for slot in slots:
+            self.set(slot, value)
+        return slots
 
     def load(self, address: Any, type_: Any) -> Any:
         pointer = self.b.inttoptr(address, ir.PointerType())
@@ -137,26 +137,26 @@ class Emitter:
         bits = self.b.bitcast(value, ir.VectorType(I32, lanes))
         odd = self.b.and_(self.b.lshr(bits, _filled(I32, 16, lanes)), _filled(I32, 1, lanes))
         rounded = self.b.add(bits, self.b.add(odd, _filled(I32, 0x7FFF, lanes)))
-        kept = self.b.lshr(rounded, _filled(I32, 16, lanes))
+        upper_half = self.b.lshr(rounded, _filled(I32, 16, lanes))
         unordered = self.b.fcmp_unordered("uno", value, value)  # a NaN of all ones would be rounded to 0
-        kept = self.b.select(unordered, _filled(I32, 0x7FC0, lanes), kept)
-        self.store(self.b.trunc(kept, ir.VectorType(I16, lanes)), address)
+        upper_half = self.b.select(unordered, _filled(I32, 0x7FC0, lanes), upper_half)
+        self.store(self.b.trunc(upper_half, ir.VectorType(I16, lanes)), address)
 
     def filled(self, value: Any, lanes: int) -> Any:
         """A vector of the same number in all places."""
         if isinstance(value, float):
             return _filled(F32, value, lanes)
         vector = ir.VectorType(F32, lanes)
-        one = self.b.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(I32, 0))
-        return self.b.shuffle_vector(one, ir.Constant(vector, ir.Undefined), _filled(I32, 0, lanes))
+        first_lane = self.b.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(I32, 0))
+        return self.b.shuffle_vector(first_lane, ir.Constant(vector, ir.Undefined), _filled(I32, 0, lanes))
 
     def sum(self, vector: Any) -> Any:
         """Of a vector's numbers, halves added to halves."""
         lanes = vector.type.count
         while lanes > 1:
             lanes //= 2
-            undefined, places = ir.Constant(vector.type, ir.Undefined), ir.VectorType(I32, lanes)
-            low, high = (ir.Constant(places, list(range(first, first + lanes))) for first in (0, lanes))
+            undefined, indices = ir.Constant(vector.type, ir.Undefined), ir.VectorType(I32, lanes)
+            low, high = (ir.Constant(indices, list(range(first, first + lanes))) for first in (0, lanes))
             low, high = (self.b.shuffle_vector(vector, undefined, half) for half in (low, high))
             vector = self.b.fadd(low, high)
         return self.b.extract_element(vector, ir.Constant(I32, 0))
@@ -168,12 +168,12 @@ class Emitter:
         x = b.select(b.fcmp_ordered("<", x, low), low, x)
         x = b.select(b.fcmp_ordered(">", x, high), high, x)
         shifted = b.fadd(b.fmul(x, self.filled(_LOG2E, lanes)), self.filled(_ROUNDING, lanes))
-        whole = b.fsub(shifted, self.filled(_ROUNDING, lanes))
-        rest = self.fma(whole, self.filled(-_LN2_HIGH, lanes), x)
-        rest = self.fma(whole, self.filled(-_LN2_LOW, lanes), rest)
+        exponent = b.fsub(shifted, self.filled(_ROUNDING, lanes))
+        remainder = self.fma(exponent, self.filled(-_LN2_HIGH, lanes), x)
+        remainder = self.fma(exponent, self.filled(-_LN2_LOW, lanes), remainder)
         series = self.filled(_TAYLOR[0], lanes)
         for term in _TAYLOR[1:]:
-            series = self.fma(series, rest, self.filled(term, lanes))
+            series = self.fma(series, remainder, self.filled(term, lanes))
         bits = b.bitcast(shifted, ir.VectorType(I32, lanes))
         power = b.shl(b.add(bits, _filled(I32, 127, lanes)), _filled(I32, 23, lanes))
         return b.fmul(series, self._as_floats(power))

@@ -70,8 +70,8 @@ def _groups(
 def _part(batch: Batch, sequences: I64, *, decoding: bool) -> BatchPart:
     steps = batch.steps if decoding else 1
     if len(sequences) == len(batch.lengths):
-        whole = batch if batch.steps == steps else replace(batch, steps=steps)
-        return BatchPart(whole, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
+        full_batch = batch if batch.steps == steps else replace(batch, steps=steps)
+        return BatchPart(full_batch, np.arange(len(batch.draws)), decoding, np.arange(len(batch.reads)))
     counts = np.diff(batch.starts)
     chosen = np.zeros(len(counts), bool)
     chosen[sequences] = True
@@ -90,6 +90,7 @@ def _part(batch: Batch, sequences: I64, *, decoding: bool) -> BatchPart:
         sampled=last_rows[batch.sampled[draws]].astype(np.int32),
         draws=tuple(batch.draws[i] for i in draws.tolist()),
         steps=steps,
+        sources=None if batch.sources is None else batch.sources[sequences],
         reads=tuple(replace(batch.reads[i], sequence=int(numbers[batch.reads[i].sequence])) for i in reads),
     )
     return BatchPart(piece, draws, decoding, np.array(reads, np.int64))

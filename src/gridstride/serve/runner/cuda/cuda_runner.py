@@ -2,7 +2,8 @@
 
 Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts,
 and tokens with proposed ones behind them, go through a graph of the next larger number of tokens, once and all in one
-pass. Both are queued before the host waits for either.
+pass. Both are queued before the host waits for either, and the next batch behind them, if there is one: its sequences
+go on from the tokens that these leave on the device.
 What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
 """
 
@@ -26,6 +27,8 @@ from gridstride.serve.runner.cuda import batch_parts, prompts
 from gridstride.serve.runner.cuda.fused import FusedDecoder
 from gridstride.serve.runner.cuda.graph_inputs import GraphInputs
 from gridstride.serve.runner.cuda.graphs import GraphRecorder, Step
+from gridstride.serve.runner.cuda.host_copy import HostCopy
+from gridstride.serve.runner.cuda.last_tokens import LastTokens
 from gridstride.serve.runner.cuda.prompt_keys import GatheredKeys, PagedKeys, PromptKeys
 from gridstride.serve.runner.cuda.prompts import MOST_KEYS, MOST_SEQUENCES, TOKENS, PassSize, PromptInputs
 from gridstride.serve.runner.torch.reading import readings
@@ -41,12 +44,23 @@ Inputs = GraphInputs | PromptInputs
 
 
 @dataclass(frozen=True, slots=True)
+class GraphSizes:
+    """What is recorded: sequences of a step, new tokens of a pass over prompts (others run op by op), and steps ahead
+    of the host, of several sequences and of one.
+    """
+
+    buckets: Sequence[int] = BUCKETS
+    prompts: Sequence[int] = TOKENS
+    steps: int = STEPS
+    steps_alone: int = STEPS_ALONE
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """A part's draws, for when the device is there."""
 
-    inputs: Inputs
     part: batch_parts.BatchPart
-    drawn: Tensor  # [steps, rows]
+    drawn: HostCopy  # [steps, rows]
     rows: I32  # [M] of the draws
     draws: tuple[Draw, ...]  # [M]
     special: tuple[int, ...]  # those that the host makes
@@ -54,8 +68,8 @@ class Queued:
     readings: tuple[Reading, ...]
 
     def read(self) -> Sampled:
-        """Waits for the device, which has read the inputs then, whatever was drawn."""
-        tokens = np.ascontiguousarray(self.drawn.cpu().numpy()[:, self.rows].T)
+        """Waits for the device."""
+        tokens = np.ascontiguousarray(self.drawn.read()[:, self.rows].T)
         logprobs: list[tuple[TokenLogprobs, ...] | None] = [None] * len(self.draws)
         if self.logits is not None:
             sampled = sample(self.logits, [self.draws[i] for i in self.special])
@@ -64,12 +78,25 @@ class Queued:
         return Sampled(tokens, tuple(logprobs), self.readings)
 
 
+@dataclass(frozen=True, slots=True)
+class QueuedParts:
+    """A batch that the device has."""
+
+    parts: tuple[Queued, ...]
+    steps: int
+
+    def read(self) -> Sampled:
+        """Waits for all of it."""
+        with torch.inference_mode():
+            return batch_parts.joined([(part.read(), part.part) for part in self.parts], steps=self.steps)
+
+
 class CudaRunner:
     """A decoder with its cache [layers, blocks, K, block_size, D] for keys and one for values.
 
     On a CPU it runs the same code without graphs. ValueError for a decoder that the kernels are not for. With
     `one_launch` a single bf16 sequence is decoded by one launch for all steps where the model's sizes allow it, at the
-    price of a second copy of the weights. `prompts` are the new tokens of recorded passes; others run op by op.
+    price of a second copy of the weights.
     """
 
     adapters = 0
@@ -78,17 +105,16 @@ class CudaRunner:
 
     def __init__(
         self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        steps: int = STEPS, steps_alone: int = STEPS_ALONE, buckets: Sequence[int] = BUCKETS,
-        prompts: Sequence[int] = TOKENS, one_launch: bool = True,
+        sizes: GraphSizes = GraphSizes(), one_launch: bool = True,
     ) -> None:  # fmt: skip
         decoder = decoder if device is None else decoder.to(device)
         config = decoder.config
         self.model = FusedDecoder(decoder)
-        self.blocks, self.block_size, self.steps = blocks, block_size, steps
+        self.blocks, self.block_size, self.steps = blocks, block_size, sizes.steps
         self.context, self.vocabulary, self.width = config.context, config.vocabulary, config.width
         self._table_width = -(-config.context // block_size)
         self._device = self.model.embedding.device
-        self._buckets, self._tokens = tuple(sorted(buckets)), tuple(sorted(prompts))
+        self._buckets, self._tokens = tuple(sorted(sizes.buckets)), tuple(sorted(sizes.prompts))
         self._scale, self._group = config.head_width**-0.5, config.heads // config.kv_heads
         shape = config.layers, blocks + 1, config.kv_heads, block_size, config.head_width
         dtype = self.model.embedding.dtype
@@ -100,11 +126,12 @@ class CudaRunner:
         )
         rows = max(self._buckets[-1], PASS.sequences)
         self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
+        self._last = LastTokens(self._device)
         self._recorder = GraphRecorder(self._device)
         self._decoding: dict[int, tuple[GraphInputs, Step]] = {}
         self._prompts: dict[PassSize, tuple[PromptInputs, Step]] = {}
-        self._one = self._streamed() if one_launch else None
-        self.steps_alone = steps if self._one is None else max(steps, steps_alone)
+        self._one_launch = self._streamed() if one_launch else None
+        self.steps_alone = sizes.steps if self._one_launch is None else max(sizes.steps, sizes.steps_alone)
 
     def _streamed(self) -> DecodeStep | None:
         """The whole model in one launch for one sequence, where the GPU and the model's sizes allow it."""
@@ -136,25 +163,15 @@ class CudaRunner:
 
     def execute(self, batch: Batch) -> Sampled:
         """Tokens of the rows that are to be sampled."""
-        with torch.inference_mode():
-            try:
-                return self._execute(batch)
-            except Exception:
-                if self._device.type == "cuda":  # what was queued reads its inputs before anybody fills them anew
-                    torch.cuda.synchronize(self._device)
-                raise
+        return self.queue(batch).read()
 
-    def _execute(self, batch: Batch) -> Sampled:
-        waiting: list[Queued] = []
-        results: list[tuple[Sampled, batch_parts.BatchPart]] = []
-        for part in self._parts(batch):
-            inputs, step = self._for(part)
-            if any(queued.inputs is inputs for queued in waiting):  # they may still be on their way to the device
-                results += [(queued.read(), queued.part) for queued in waiting]
-                waiting = []
-            waiting.append(self._queue(part, inputs, step))
-        results += [(queued.read(), queued.part) for queued in waiting]
-        return batch_parts.joined(results, steps=batch.steps)
+    def queue(self, batch: Batch) -> QueuedParts:
+        """The same, without waiting for the device: it takes batches in their order."""
+        with torch.inference_mode():
+            batch = self._last.located(batch)
+            queued = tuple([self._queue(part, *self._for(part)) for part in self._parts(batch)])
+            self._last.take_turn(batch)
+        return QueuedParts(queued, batch.steps)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
@@ -184,19 +201,24 @@ class CudaRunner:
     def _queue(self, part: batch_parts.BatchPart, inputs: Inputs, step: Step) -> Queued:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
-        inputs.fill(batch)
+        if isinstance(inputs, GraphInputs):
+            inputs.fill(batch, self._last.tokens)
+        else:
+            inputs.fill(batch)
         read: tuple[Reading, ...] = ()
         if batch.reads:
             assert isinstance(inputs, PromptInputs), "what is read is a prompt"
             read = readings(batch, self._read(inputs), self.model.logits)
         elif isinstance(inputs, GraphInputs):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
-            self._go(inputs, step, batch.steps, greedy=greedy)
+            self._queue_steps(inputs, step, batch.steps, greedy=greedy)
         else:
             step()
         rows = inputs.drawn_from(batch)
         logits = inputs.logits[rows[list(special)].tolist()] if special else None
-        return Queued(inputs, part, inputs.drawn[: batch.steps], rows, batch.draws, special, logits, read)
+        drawn = inputs.drawn[: batch.steps]
+        self._last.note(part, drawn[-1], rows)
+        return Queued(part, HostCopy(drawn), rows, batch.draws, special, logits, read)
 
     # -- one token each --------------------------------------------------------------------------------------------
     def _decoder(self, bucket: int) -> tuple[GraphInputs, Step]:
@@ -205,28 +227,29 @@ class CudaRunner:
             static = GraphInputs(
                 bucket, steps=self.steps_alone if bucket == 1 else self.steps, spare=self.blocks,
                 width=self._table_width, block_size=self.block_size,
-                logits=self._one.logits if bucket == 1 and self._one is not None else self._logits[:bucket],
+                logits=self._one_launch.logits if bucket == 1 and self._one_launch is not None
+                else self._logits[:bucket],
             )  # fmt: skip
             self._decoding[bucket] = static, self._recorder.record(lambda: self._step(static))
         return self._decoding[bucket]
 
-    def _go(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
+    def _queue_steps(self, static: GraphInputs, step: Step, steps: int, *, greedy: bool) -> None:
         """Queue the steps of a bucket whose inputs are in place."""
-        if static.rows == 1 and greedy and self._one is not None:
+        if static.rows == 1 and greedy and self._one_launch is not None:
             self._stream(static, steps)
             return
         for _ in range(steps):
             step()
 
     def _stream(self, static: GraphInputs, steps: int) -> None:
-        assert self._one is not None
+        assert self._one_launch is not None
         field = static.field
-        self._one(field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps)
+        self._one_launch(field["tokens"], field["positions"], static.tables, self._cache, static.drawn, steps=steps)
 
     def _step(self, static: GraphInputs) -> None:
         """One token for every row, and the inputs of the next."""
         f = static.field
-        if static.rows == 1 and self._one is not None:
+        if static.rows == 1 and self._one_launch is not None:
             self._stream(static, 0)
         else:
             hidden = self.model.hidden(

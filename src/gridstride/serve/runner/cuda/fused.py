@@ -107,8 +107,8 @@ class FusedDecoder:
                 qkv, self.cosine, self.sine, layer.q_norm, layer.k_norm, positions, slots, keys, values, eps,
                 fixed_tables=True,
             )  # fmt: skip
-            seen = look(q, keys, values).flatten(1)
-            mixed = linear(seen, layer.output, layer.output_bias)
+            attended = look(q, keys, values).flatten(1)
+            mixed = linear(attended, layer.output, layer.output_bias)
             normed = add_rms_norm(x, mixed, layer.mlp_norm, eps, fixed_weights=True)
             middle = gated_linear(normed, layer.gate_up, layer.gate_up_bias)
             down = linear(middle, layer.down, layer.down_bias)

@@ -31,14 +31,14 @@ def put_draws(packet: Packet, draws: Sequence[Draw], rows: NDArray[np.integer[An
     """
     greedy = all(draw.sampling.greedy for draw in draws)
     for name in WISHES:
-        view = packet.here[name]
+        view = packet.host_fields[name]
         view[:] = getattr(_GREEDY, name)
         if not greedy:
             view[rows] = [getattr(draw.sampling, name) for draw in draws]
     if not greedy:
         first = np.array([draw.index for draw in draws])
         points = uniforms([draw.sampling.seed for draw in draws], first + np.arange(steps)[:, None])
-        packet.here["uniform"].reshape(-1, len(packet.here["top_p"]))[:steps, rows] = points
+        packet.host_fields["uniform"].reshape(-1, len(packet.host_fields["top_p"]))[:steps, rows] = points
 
 
 class GraphInputs:
@@ -52,32 +52,39 @@ class GraphInputs:
         self.rows, self.block_size, self.logits, self._spare = rows, block_size, logits, spare
         self._packet = Packet(
             {"uniform": ("float64", steps * rows), "tokens": ("int64", rows), "positions": ("int64", rows),
-             "slots": ("int64", rows), "step": ("int64", 1), "lengths": ("int32", rows),
+             "slots": ("int64", rows), "sources": ("int64", rows), "step": ("int64", 1), "lengths": ("int32", rows),
              **{name: (dtype, rows) for name, dtype in WISHES.items()}, "tables": ("int32", rows * width)},
             device,
         )  # fmt: skip
-        self.field = self._packet.there
+        self.field = self._packet.device_fields
         self.step, self.uniform = self.field["step"], self.field["uniform"].view(steps, rows)
         self.tables = torch.full((rows, width), spare, dtype=torch.int32, device=device)
         self.drawn = torch.zeros((steps, rows), dtype=torch.int64, device=device)
         self._put_idle(0)
         self._packet.send()
 
-    def fill(self, batch: Batch) -> None:
+    def fill(self, batch: Batch, drawn_before: Tensor | None = None) -> None:
         """Put a batch in which every sequence has one token in place; rows behind it stand idle.
 
-        The host's copies are free to be changed: whoever filled them before has waited for the tokens since.
+        `drawn_before`: the tokens that the batch's `sources` point to, where it has any.
         """
-        here, count, width = self._packet.here, len(batch.tokens), batch.blocks.shape[1]
+        host_fields, count, width = self._packet.host_fields, len(batch.tokens), batch.blocks.shape[1]
         for name in ("tokens", "positions", "slots", "lengths"):
-            here[name][:count] = getattr(batch, name)
+            host_fields[name][:count] = getattr(batch, name)
         self._put_idle(count)
+        if batch.sources is not None:
+            host_fields["sources"][:count], host_fields["sources"][count:] = batch.sources, -1
         put_draws(self._packet, batch.draws, batch.sampled, steps=batch.steps)
-        here["tables"][: count * width] = batch.blocks.ravel()
-        self._packet.send(without=here["tables"].nbytes - count * width * here["tables"].itemsize)
+        host_fields["tables"][: count * width] = batch.blocks.ravel()
+        self._packet.send(without=host_fields["tables"].nbytes - count * width * host_fields["tables"].itemsize)
         self.tables[:count, :width] = self.field["tables"][: count * width].view(count, width)
         if count < self.rows:
             self.tables[count:] = self._spare
+        if batch.sources is not None:
+            assert drawn_before is not None
+            sources, tokens = self.field["sources"], self.field["tokens"]
+            drawn = drawn_before.index_select(0, sources.clamp(min=0)).clamp(min=0)
+            torch.where(sources >= 0, drawn, tokens, out=tokens)
 
     def drawn_from(self, batch: Batch) -> I32:
         """Rows of the batch's draws, of `drawn` [steps, rows] and `logits`."""
@@ -85,8 +92,8 @@ class GraphInputs:
 
     def _put_idle(self, count: int) -> None:
         for name in ("tokens", "positions", "lengths"):
-            self._packet.here[name][count:] = 0
-        self._packet.here["slots"][count:] = self._spare * self.block_size
+            self._packet.host_fields[name][count:] = 0
+        self._packet.host_fields["slots"][count:] = self._spare * self.block_size
 
     def advance(self, tokens: Tensor) -> None:
         """Note the tokens drawn, and make them the next step's input; every write is in place."""

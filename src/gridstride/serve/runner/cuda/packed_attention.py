@@ -24,7 +24,7 @@ class Pieces:
 
     queries: Tensor  # int32 [P + 1] where each starts, and the end of the last
     keys: Tensor  # int32 [P + 1] where the keys of its sequence start; the last number means nothing
-    seen: Tensor  # int32 [P] keys that its last query sees
+    visible_keys: Tensor  # int32 [P] keys that its last query sees
 
 
 def packed_attention(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, *, scale: float) -> Tensor:
@@ -39,7 +39,18 @@ def packed_attention(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, *, scale: 
 def _flash(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:
     """PyTorch's FlashAttention-2; `seqused_k` says how many keys a piece sees, whatever the starts say."""
     out: Tensor = torch.ops.aten._flash_attention_forward(
-        q, k, v, pieces.queries, pieces.keys, PIECE, k.shape[0], 0.0, True, False, scale=scale, seqused_k=pieces.seen
+        q,
+        k,
+        v,
+        pieces.queries,
+        pieces.keys,
+        PIECE,
+        k.shape[0],
+        0.0,
+        True,
+        False,
+        scale=scale,
+        seqused_k=pieces.visible_keys,
     )[0]
     return out
 
@@ -50,20 +61,21 @@ def _efficient(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) ->
     k, v = (t.unsqueeze(2).expand(-1, -1, group, -1).flatten(1, 2).unsqueeze(0) for t in (k, v))
     out: Tensor = torch.ops.aten._efficient_attention_forward(
         q.unsqueeze(0), k, v, None, pieces.queries, pieces.keys, PIECE, k.shape[1], 0.0, _FROM_BOTTOM_RIGHT,
-        scale=scale, seqlen_k=pieces.seen,
+        scale=scale, seqlen_k=pieces.visible_keys,
     )[0]  # fmt: skip
     return out.squeeze(0)
 
 
 def _piece_by_piece(q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:
     out = torch.zeros_like(q)
-    starts, keys, seen = pieces.queries.tolist(), pieces.keys.tolist(), pieces.seen.tolist()
-    for start, end, first, length in zip(starts, starts[1:], keys, seen, strict=False):  # `keys` has one more
+    starts, keys, visible = pieces.queries.tolist(), pieces.keys.tolist(), pieces.visible_keys.tolist()
+    for start, end, first, length in zip(starts, starts[1:], keys, visible, strict=False):  # `keys` has one more
         if start < end:
             mask = torch.ones((end - start, length), dtype=torch.bool).tril(length - (end - start))
-            rows, there = slice(start, end), slice(first, first + length)
+            rows, key_rows = slice(start, end), slice(first, first + length)
             attended = F.scaled_dot_product_attention(
-                _heads_first(q[rows]), _heads_first(k[there]), _heads_first(v[there]), attn_mask=mask, scale=scale,
+                _heads_first(q[rows]), _heads_first(k[key_rows]), _heads_first(v[key_rows]), attn_mask=mask,
+                scale=scale,
                 enable_gqa=q.shape[1] != k.shape[1],
             )  # fmt: skip
             out[rows] = attended[0].transpose(0, 1)

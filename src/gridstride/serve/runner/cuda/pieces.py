@@ -16,7 +16,7 @@ class QueryPieces:
     owner: I32  # [P] which sequence
     first: I32  # [P] row of the first query
     count: I32  # [P] queries
-    seen: I32  # [P] keys that the last query sees
+    visible_keys: I32  # [P] keys that the last query sees
 
 
 def cut(starts: I32, lengths: I32, most: int) -> QueryPieces:

@@ -42,17 +42,25 @@ class PagedKeys:
 
     def put(self, packet: Packet, batch: Batch) -> int:
         """Tables of the batch's sequences alone are sent: of most rows nothing is read."""
-        made = cut(batch.starts, batch.lengths, self._most)
-        longest = np.argsort(-made.seen, kind="stable")
-        pieces, tables = packet.here["pieces"].reshape(-1, 4), packet.here["tables"].reshape(-1, self._width)
-        pieces[: len(longest)] = np.stack((made.first, made.count, made.owner, made.seen), axis=1)[longest]
+        query_pieces = cut(batch.starts, batch.lengths, self._most)
+        longest = np.argsort(-query_pieces.visible_keys, kind="stable")
+        pieces, tables = (
+            packet.host_fields["pieces"].reshape(-1, 4),
+            packet.host_fields["tables"].reshape(-1, self._width),
+        )
+        pieces[: len(longest)] = np.stack(
+            (query_pieces.first, query_pieces.count, query_pieces.owner, query_pieces.visible_keys), axis=1
+        )[longest]
         pieces[len(longest) :] = 0
         sequences, used = batch.blocks.shape
         tables[:sequences, :used] = batch.blocks
         return tables[sequences:].nbytes
 
     def look(self, packet: Packet) -> Look:
-        pieces, tables = packet.there["pieces"].view(-1, 4), packet.there["tables"].view(-1, self._width)
+        pieces, tables = (
+            packet.device_fields["pieces"].view(-1, 4),
+            packet.device_fields["tables"].view(-1, self._width),
+        )
         return lambda q, keys, values: prompt_attention(q, keys, values, tables, pieces, scale=self._scale)
 
 
@@ -71,15 +79,15 @@ class GatheredKeys:
 
     def put(self, packet: Packet, batch: Batch) -> int:
         """All is sent."""
-        made = cut(batch.starts, batch.lengths, PIECE)
+        query_pieces = cut(batch.starts, batch.lengths, PIECE)
         begins = np.cumsum(batch.lengths) - batch.lengths
         packet.put(seen_slots=slots_of(batch.blocks, batch.lengths, self._block_size))
-        packet.put(piece_queries=made.first, fill=int(batch.starts[-1]))
-        packet.put(piece_keys=begins[made.owner], piece_seen=made.seen)
+        packet.put(piece_queries=query_pieces.first, fill=int(batch.starts[-1]))
+        packet.put(piece_keys=begins[query_pieces.owner], piece_seen=query_pieces.visible_keys)
         return 0
 
     def look(self, packet: Packet) -> Look:
-        field, rows = packet.there, self.rows(packet)
+        field, rows = packet.device_fields, self.rows(packet)
         pieces = Pieces(field["piece_queries"], field["piece_keys"], field["piece_seen"])
 
         def attention(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -93,7 +101,7 @@ class GatheredKeys:
 
     def rows(self, packet: Packet) -> Tensor:
         """[keys * heads] rows of a layer's cache [blocks, heads, block_size, D] where the keys lie, token by token."""
-        slots = packet.there["seen_slots"]
+        slots = packet.device_fields["seen_slots"]
         block, offset = slots // self._block_size, slots % self._block_size
         head = torch.arange(self._heads, device=slots.device)
         return ((block[:, None] * self._heads + head) * self._block_size + offset[:, None]).flatten()

@@ -75,13 +75,13 @@ class PromptInputs:
              **{name: (dtype, size.sequences) for name, dtype in WISHES.items()}, **keys.fields},
             device,
         )  # fmt: skip
-        self.field = self._packet.there
+        self.field = self._packet.device_fields
         self.drawn = torch.zeros((1, size.sequences), dtype=torch.int64, device=device)
         self._packet.put(slots=np.empty(0, np.int64), fill=self._spare)
         self._packet.send()
 
     def fill(self, batch: Batch) -> None:
-        """Put a batch that has room here in place; whoever filled it before has waited for the tokens since."""
+        """Put a batch that has room here in place."""
         self._packet.put(tokens=batch.tokens, positions=batch.positions, last=batch.sampled)
         self._packet.put(slots=batch.slots, fill=self._spare)
         put_draws(self._packet, batch.draws, self.drawn_from(batch), steps=1)

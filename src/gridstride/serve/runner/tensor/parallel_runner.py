@@ -24,7 +24,7 @@ from torch import Tensor
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import folder
-from gridstride.serve.engine.batch import Batch, Sampled
+from gridstride.serve.engine.batch import Batch, RunnerCode, Sampled
 from gridstride.serve.runner.tensor import shards
 from gridstride.serve.runner.torch.torch_runner import TorchRunner
 
@@ -56,8 +56,12 @@ class ParallelRunner(TorchRunner):
     """The runner of rank 0; it starts the others and ends them."""
 
     def __init__(self, ranks: Ranks, decoder: Decoder, *, blocks: int, block_size: int) -> None:
-        super().__init__(decoder, blocks=blocks, block_size=block_size, kv_heads=decoder.config.kv_heads // ranks.count,
-                         words=f"PyTorch's operators: {ranks.count} processes share each layer")  # fmt: skip
+        super().__init__(
+            decoder,
+            blocks=blocks,
+            block_size=block_size,
+            code=RunnerCode("pytorch", f"PyTorch's operators: {ranks.count} processes share each layer"),
+        )
         self._ranks = ranks
         ranks.join(CacheSize(blocks, block_size))
 
@@ -148,9 +152,7 @@ def _follow(link: Connection) -> None:
     torch.set_num_threads(part.threads)
     decoder = _load(part)
     room: CacheSize = link.recv()
-    runner = TorchRunner(
-        decoder, blocks=room.blocks, block_size=room.block_size, kv_heads=decoder.config.kv_heads // part.ranks
-    )
+    runner = TorchRunner(decoder, blocks=room.blocks, block_size=room.block_size)
     link.send("ready")
     _meet(part)
     while True:

@@ -36,7 +36,7 @@ class SequenceGroup:
 
     rows: Tensor  # [S, T], or [T] of a chunk; a sequence with fewer than T new tokens has its last one several times
     blocks: Tensor  # [S * W] or [W]
-    seen: Tensor  # [S, T, W * block_size] or [T, L]
+    mask: Tensor  # [S, T, W * block_size] or [T, L]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,15 @@ class PagedAttention:
         k, v = (self._gather(which.layer, part, group.blocks, len(q)) for part in (0, 1))
         grouped = q.unflatten(2, (k.shape[1], -1)).transpose(1, 2)  # [S, K, T, H / K, D]
         tokens, heads = grouped.shape[2:4]
-        seen = group.seen if 1 in (tokens, heads) else group.seen.repeat_interleave(heads, dim=1)
-        out = ops.masked_attention(grouped.flatten(2, 3), k, v, seen[:, None], cap=which.cap)
+        mask = group.mask if 1 in (tokens, heads) else group.mask.repeat_interleave(heads, dim=1)
+        out = ops.masked_attention(grouped.flatten(2, 3), k, v, mask[:, None], cap=which.cap)
         return out.unflatten(2, (tokens, heads)).transpose(1, 2).flatten(2, 3)
 
     def _prefill(self, which: LayerAttention, q: Tensor, group: SequenceGroup) -> Tensor:
         """T query tokens of one sequence [T, H, D] over its L cached ones, their own included."""
-        length = group.seen.shape[1]
+        length = group.mask.shape[1]
         k, v = (self._gather(which.layer, part, group.blocks, 1)[:, :, :length] for part in (0, 1))
-        return ops.masked_attention(q.transpose(0, 1)[None], k, v, group.seen, cap=which.cap)[0].transpose(0, 1)
+        return ops.masked_attention(q.transpose(0, 1)[None], k, v, group.mask, cap=which.cap)[0].transpose(0, 1)
 
     def _gather(self, layer: int, which: int, blocks: Tensor, sequences: int) -> Tensor:
         """[S, K, W * block_size, D] of the blocks [S * W]."""
@@ -131,13 +131,13 @@ class PagedAttention:
         begins = np.zeros_like(last) if window is None else np.maximum(last + 1 - window, 0)
         first = begins[:, :1] // self._size  # block of each sequence
         numbers = first + np.arange(int((-(-lengths // self._size) - first).max()))
-        known = np.minimum(numbers, batch.blocks.shape[1] - 1)
+        clipped = np.minimum(numbers, batch.blocks.shape[1] - 1)
         used = numbers * self._size < lengths
-        blocks = np.where(used, np.take_along_axis(batch.blocks[members], known, axis=1), self._nothing)
+        blocks = np.where(used, np.take_along_axis(batch.blocks[members], clipped, axis=1), self._nothing)
         positions = (first * self._size + np.arange(numbers.shape[1] * self._size))[:, None]
-        seen = (positions >= begins[..., None]) & (positions <= last[..., None])
+        mask = (positions >= begins[..., None]) & (positions <= last[..., None])
         rows = batch.starts[members].astype(np.int64)[:, None] + token
-        return SequenceGroup(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(seen))
+        return SequenceGroup(self._tensor(rows), self._tensor(blocks.ravel().astype(np.int64)), self._tensor(mask))
 
     def _chunk(self, batch: Batch, s: int, window: int | None) -> SequenceGroup:
         start, end, length = int(batch.starts[s]), int(batch.starts[s + 1]), int(batch.lengths[s])
@@ -145,10 +145,10 @@ class PagedAttention:
         first = 0 if window is None else max(past + 1 - window, 0) // self._size
         blocks = batch.blocks[s, first : -(-length // self._size)].astype(np.int64)
         shape, shift = (end - start, length - first * self._size), past - first * self._size
-        seen = torch.ones(shape, dtype=torch.bool, device=self._cache.device).tril(shift)
+        mask = torch.ones(shape, dtype=torch.bool, device=self._cache.device).tril(shift)
         if window is not None:
-            seen = seen.triu(shift + 1 - window)
-        return SequenceGroup(self._tensor(np.arange(start, end)), self._tensor(blocks), seen)
+            mask = mask.triu(shift + 1 - window)
+        return SequenceGroup(self._tensor(np.arange(start, end)), self._tensor(blocks), mask)
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self._cache.device)

@@ -39,7 +39,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def use(decoder: Decoder) -> None:
     """Makes all linear layers such ones, in place, where oneDNN is."""
     if available():
-        for name, layer in [(name, found) for name, found in decoder.named_modules() if type(found) is nn.Linear]:
+        for name, layer in [(name, module) for name, module in decoder.named_modules() if type(module) is nn.Linear]:
             put(decoder, name, OneDnnLinear(layer))
 
 

@@ -22,7 +22,7 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> Sampled:
     """Tokens [M, 1] of logits [M, vocabulary], which are left as they are; -1 for a row with NaN or +inf."""
     logits = logits.float()
     if not logits.is_cuda and all(draw.plain and draw.sampling.greedy for draw in draws):
-        return _likeliest_alone(logits)
+        return _argmax_only(logits)
     adjusted = _adjusted(logits, draws)
     sound = logits.amax(dim=-1).isfinite()  # NaN anywhere is the row's maximum
     if adjusted is not logits:
@@ -31,7 +31,7 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> Sampled:
     return Sampled(tokens.numpy()[:, None], _logprobs(logits, tokens.tolist(), draws))
 
 
-def _likeliest_alone(logits: Tensor) -> Sampled:
+def _argmax_only(logits: Tensor) -> Sampled:
     """What `sample` gives where nothing else is asked for: an operator after the other takes longer than their work."""
     rows = logits.numpy()
     tokens = rows.argmax(axis=-1)
@@ -83,9 +83,9 @@ def _cut(logits: Tensor, wishes: Sequence[Sampling]) -> Tensor:
     most = _column([min(s.top_k or size, size) for s in wishes], logits)
     ordered = ordered.masked_fill(ranks >= most, -torch.inf)
     chances = ordered.softmax(dim=-1, dtype=torch.float64)
-    before = chances.cumsum(dim=-1) - chances
+    chance_before = chances.cumsum(dim=-1) - chances
     share = torch.tensor([s.top_p for s in wishes], dtype=torch.float64, device=logits.device)[:, None]
-    ordered = ordered.masked_fill((before >= share) & (share < 1) & (ranks > 0), -torch.inf)
+    ordered = ordered.masked_fill((chance_before >= share) & (share < 1) & (ranks > 0), -torch.inf)
     return torch.empty_like(logits).scatter_(-1, order, ordered)
 
 
@@ -123,8 +123,8 @@ def _repetition(row: Tensor, draw: Draw) -> None:
     """Of tokens in prompt and output: positive logits are divided, negative ones multiplied (CTRL, Keskar 2019)."""
     penalty = draw.sampling.repetition_penalty
     if penalty != 1.0:
-        seen = torch.tensor(sorted({*draw.prompt, *draw.output}), device=row.device)
-        row[seen] = torch.where(row[seen] > 0, row[seen] / penalty, row[seen] * penalty)
+        token_ids = torch.tensor(sorted({*draw.prompt, *draw.output}), device=row.device)
+        row[token_ids] = torch.where(row[token_ids] > 0, row[token_ids] / penalty, row[token_ids] * penalty)
 
 
 def _occurrences(row: Tensor, draw: Draw) -> None:

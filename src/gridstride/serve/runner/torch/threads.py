@@ -44,7 +44,7 @@ class _Size:
     now: int
     towards: int = -1
     other: int | None = None
-    rest: float = 0.0  # seconds of steps until the next trial
+    seconds_to_trial: float = 0.0  # seconds of steps until the next trial
     ours: _Taken = field(default_factory=_Taken)
     theirs: _Taken = field(default_factory=_Taken)
 
@@ -66,7 +66,7 @@ class Threads:
     def step(self, tokens: int) -> Iterator[None]:
         """Inside, a step of so many tokens runs, with the threads that are right for it; its time is noted."""
         size = self._sizes.setdefault(tokens.bit_length(), _Size(len(self._counts) - 1))
-        if size.other is None and size.rest <= 0:
+        if size.other is None and size.seconds_to_trial <= 0:
             self._begin_trial(size)
         tried = size.other is not None and size.theirs.seconds <= size.ours.seconds and size.ours.steps > 0
         self._use(self._counts[size.other if tried and size.other is not None else size.now])
@@ -74,7 +74,7 @@ class Threads:
         yield
         seconds = self._clock() - start
         if size.other is None:
-            size.rest -= seconds
+            size.seconds_to_trial -= seconds
             return
         threads = size.theirs if tried else size.ours
         threads.steps, threads.tokens, threads.seconds = (
@@ -86,7 +86,7 @@ class Threads:
 
     def _begin_trial(self, size: _Size) -> None:
         if len(self._counts) == 1:
-            size.rest = float("inf")
+            size.seconds_to_trial = float("inf")
             return
         if not 0 <= size.now + size.towards < len(self._counts):
             size.towards = -size.towards
@@ -102,7 +102,7 @@ class Threads:
             return
         assert size.other is not None
         if ratio < _GAIN:  # and on in the same direction, at once
-            size.now, size.rest = size.other, 0.0
+            size.now, size.seconds_to_trial = size.other, 0.0
         else:
-            size.towards, size.rest = -size.towards, _PAUSE
+            size.towards, size.seconds_to_trial = -size.towards, _PAUSE
         size.other = None

@@ -34,15 +34,14 @@ class TorchRunner:
     verifies = True
 
     def __init__(
-        self, decoder: Decoder, *, blocks: int, block_size: int, device: torch.device | str | None = None,
-        threads: Threads | None = None, kv_heads: int | None = None, adapters: Sequence[Adapter] = (),
-        native: bool = False, words: str = "",
+        self, decoder: Decoder, *, blocks: int, block_size: int, threads: Threads | None = None,
+        adapters: Sequence[Adapter] = (), code: RunnerCode | None = None,
     ) -> None:  # fmt: skip
-        """`threads`: who says how many a step gets; None: as many as PyTorch has. `kv_heads`: of a decoder that has
-        only some of its config's. `adapters`: from 1 on those that sequences of a batch may have. `native`: batches
-        of a few tokens that get one thread run as machine code of their own. `words`: which do, or why none does.
+        """`threads`: who says how many a step gets; None: as many as PyTorch has. `adapters`: from 1 on those that
+        sequences of a batch may have. `code`: of "llvm" batches of a few tokens that get one thread run as machine code
+        of their own; None for PyTorch's operators.
         """
-        self.decoder = decoder if device is None else decoder.to(device)
+        self.decoder = decoder
         self.decoder.always_long = True
         self.adapters, self._adapted = len(adapters), Adapted(self.decoder, adapters) if adapters else None
         self.blocks, self.block_size = blocks, block_size
@@ -51,13 +50,14 @@ class TorchRunner:
         self.width = decoder.config.width
         self._device = weight.device
         config = decoder.config
-        shape = 2, config.layers, blocks + 1, block_size, kv_heads or config.kv_heads, config.head_width
+        kv_heads = decoder.layers[0].self_attn.k_proj.weight.shape[0] // config.head_width  # those of this rank
+        shape = 2, config.layers, blocks + 1, block_size, kv_heads, config.head_width
         self._cache = torch.empty(shape, dtype=weight.dtype, device=self._device)  # pages come as they are written
         self._cache[:, :, -1] = 0  # stands where a block table has nothing
         self._scratch = GatherBuffers()
         self._threads = threads
-        self._native = _native(decoder, self._cache) if native else None
-        self.code = RunnerCode("llvm" if native else "pytorch", words)
+        self.code = code or RunnerCode("pytorch", "")
+        self._native = _native(decoder, self._cache) if self.code.name == "llvm" else None
 
     def execute(self, batch: Batch) -> Sampled:
         thread_scope = nullcontext() if self._threads is None else self._threads.step(len(batch.tokens))

@@ -62,7 +62,7 @@ def linear_result(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
     return rule(s, ins, value)
 
 
-def _known(operand: Operand) -> int | None:
+def _immediate_integer(operand: Operand) -> int | None:
     return operand.bits if isinstance(operand, Immediate) and operand.kind == "int" else None
 
 
@@ -85,9 +85,9 @@ def _product(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
     a, b = _operands(ins, value)
     if a is None or b is None:
         return None
-    for factor, other in ((_known(ins.operands[2]), a), (_known(ins.operands[1]), b)):
+    for factor, operand in ((_immediate_integer(ins.operands[2]), a), (_immediate_integer(ins.operands[1]), b)):
         if factor is not None:
-            return affine.scale(s, other, factor)
+            return affine.scale(s, operand, factor)
     if b.uniform:
         return affine.multiply(s, a, b)
     return affine.multiply(s, b, a) if a.uniform else None
@@ -98,7 +98,7 @@ def _wide(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
     a, b = _operands(ins, value)
     if a is None or b is None or ins.types[0] not in ("s32", "u32"):
         return None
-    factor = _known(ins.operands[2])
+    factor = _immediate_integer(ins.operands[2])
     if factor is not None:
         factor = factor & 0xFFFFFFFF if not signed else affine._signed(factor, 32)
         longer = affine.extend(s, a, signed)
@@ -123,24 +123,24 @@ def _mad(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
 
 
 def _shl(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
-    a, by = value(ins.operands[1], _WIDTH[ins.types[0]]), _known(ins.operands[2])
+    a, by = value(ins.operands[1], _WIDTH[ins.types[0]]), _immediate_integer(ins.operands[2])
     if a is None or by is None or not 0 <= by < a.width:
         return None
     return affine.scale(s, a, 1 << by)
 
 
 def _shr(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
-    a, by = value(ins.operands[1], _WIDTH[ins.types[0]]), _known(ins.operands[2])
+    a, by = value(ins.operands[1], _WIDTH[ins.types[0]]), _immediate_integer(ins.operands[2])
     return None if a is None or by is None or by < 0 else affine.shift_right(s, a, by, ins.types[0][0] == "s")
 
 
 def _and(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
-    a, c = value(ins.operands[1], _WIDTH[ins.types[0]]), _known(ins.operands[2])
+    a, c = value(ins.operands[1], _WIDTH[ins.types[0]]), _immediate_integer(ins.operands[2])
     return None if a is None or c is None else affine.bit_and(s, a, c)
 
 
 def _or(s: Scalars, ins: Instruction, value: Lookup) -> Affine | None:
-    a, c = value(ins.operands[1], _WIDTH[ins.types[0]]), _known(ins.operands[2])
+    a, c = value(ins.operands[1], _WIDTH[ins.types[0]]), _immediate_integer(ins.operands[2])
     return None if a is None or c is None else affine.bit_or(s, a, c)
 
 

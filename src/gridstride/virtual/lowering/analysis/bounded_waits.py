@@ -27,8 +27,8 @@ def gives_up(graph: ControlFlowGraph, loop: Loop, live: Collection[str], spinner
     own = [ins for m in loop.members if graph.loop_of(m) == loop for ins in graph.blocks[m].instructions]
     if not any(spins(ins, spinners) for ins in own):
         return False
-    known = _known_in_next_round(graph, loop, inside)
-    foreign = _with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, known)
+    next_values = known_in_next_round(graph, loop, inside)
+    foreign = with_what_follows({r for ins in inside if _foreign(ins) for r in writes(ins)}, inside, next_values)
     clocks = {r for ins in inside if _reads_clock(ins) for r in writes(ins)}
     counts = {
         register
@@ -38,8 +38,8 @@ def gives_up(graph: ControlFlowGraph, loop: Loop, live: Collection[str], spinner
         for register in writes(ins)
         if register in live and register not in foreign
     }
-    decided = _with_what_follows(counts | clocks, inside, {})
-    return any(not decided.isdisjoint(reads(ins)) for ins in _exits(graph, loop))
+    decided = with_what_follows(counts | clocks, inside, {})
+    return any(not decided.isdisjoint(reads(ins)) for ins in exits_of(graph, loop))
 
 
 def _foreign(ins: Instruction) -> bool:
@@ -51,34 +51,36 @@ def _reads_clock(ins: Instruction) -> bool:
     return any(isinstance(o, Special) and o.name.startswith(CLOCKS) for o in ins.operands)
 
 
-def _with_what_follows(registers: set[str], inside: list[Instruction], known: Mapping[str, bool]) -> set[str]:
+def with_what_follows(registers: set[str], inside: list[Instruction], next_values: Mapping[str, bool]) -> set[str]:
     """The registers, and those that are worked out of them in the loop."""
     names = set(registers)
-    while more := {w for ins in inside if not names.isdisjoint(_sources(ins, known)) for w in writes(ins)} - names:
+    while (
+        more := {w for ins in inside if not names.isdisjoint(_sources(ins, next_values)) for w in writes(ins)} - names
+    ):
         names |= more
     return names
 
 
-def _sources(ins: Instruction, known: Mapping[str, bool]) -> tuple[str, ...]:
+def _sources(ins: Instruction, next_values: Mapping[str, bool]) -> tuple[str, ...]:
     """The registers that a result is worked out of, where these predicates are known."""
     if ins.opcode == "selp" and ins.guard is None:
-        _, one, other, which = ins.operands
-        if isinstance(which, Register) and which.name in known:
-            return tuple(registers_of(one if known[which.name] else other))
+        _, if_true, if_false, which = ins.operands
+        if isinstance(which, Register) and which.name in next_values:
+            return tuple(registers_of(if_true if next_values[which.name] else if_false))
     return reads(ins)
 
 
-def _known_in_next_round(graph: ControlFlowGraph, loop: Loop, inside: list[Instruction]) -> dict[str, bool]:
+def known_in_next_round(graph: ControlFlowGraph, loop: Loop, inside: list[Instruction]) -> dict[str, bool]:
     """The predicates that a loop goes round by: `count = ready ? count : count + 1` counts in one that ready ends."""
-    known: dict[str, bool] = {}
+    next_values: dict[str, bool] = {}
     waiting = [stays for m in loop.members if (stays := _stays(graph, loop, m)) is not None]
     while waiting:
         register, value = waiting.pop()
         writers = [ins for ins in inside if register in writes(ins)]
-        if register not in known and len(writers) == 1 and writers[0].guard is None:
-            known[register] = value
+        if register not in next_values and len(writers) == 1 and writers[0].guard is None:
+            next_values[register] = value
             waiting += _implied(writers[0], value=value)
-    return known
+    return next_values
 
 
 def _stays(graph: ControlFlowGraph, loop: Loop, block: int) -> tuple[str, bool] | None:
@@ -108,16 +110,16 @@ def _in_every_round(graph: ControlFlowGraph, loop: Loop, block: int) -> bool:
     if block == loop.header:
         return True
     ends = {source for source, _ in loop.back_edges} - {block}
-    seen, waiting = {loop.header}, [loop.header]
+    visited, waiting = {loop.header}, [loop.header]
     while waiting:
         for following in graph.blocks[waiting.pop()].successors:
-            if following in loop.members and following not in (block, loop.header) and following not in seen:
-                seen.add(following)
+            if following in loop.members and following not in (block, loop.header) and following not in visited:
+                visited.add(following)
                 waiting.append(following)
-    return seen.isdisjoint(ends)
+    return visited.isdisjoint(ends)
 
 
-def _exits(graph: ControlFlowGraph, loop: Loop) -> Iterator[Instruction]:
+def exits_of(graph: ControlFlowGraph, loop: Loop) -> Iterator[Instruction]:
     """The guarded branches and returns that leave the loop."""
     for m in loop.members:
         last = graph.blocks[m].terminator

@@ -33,6 +33,10 @@ class Code:
     """For a block with a barrier, those that there is a way to without it; worked out as it is asked for."""
     bounded_waits: set[tuple[int, int]] = field(default_factory=set)
     """Those of the spin edges whose loop may give up."""
+    polls: set[int] = field(default_factory=set)
+    """The ids of the volatile loads by which a thread waits (analysis/polls.py)."""
+    settled: frozenset[int] = frozenset()
+    """The ids of the loads that take the last word of atomics (analysis/settled_reads.py)."""
 
 
 def last_of(block: list[Instruction]) -> Instruction | None:

@@ -62,14 +62,14 @@ class _Inliner:
         self._copies = 0
 
     def _recursive(self, name: str) -> bool:
-        seen: set[str] = set()
+        visited: set[str] = set()
         work = list(_called(self.module.functions[name]))
         while work:
             at = work.pop()
             if at == name:
                 return True
-            if at not in seen and at in self.module.functions:
-                seen.add(at)
+            if at not in visited and at in self.module.functions:
+                visited.add(at)
                 work.extend(_called(self.module.functions[at]))
         return False
 
@@ -128,8 +128,8 @@ class _Caller:
             entries.update({label + suffix: names.labels(to) for label, to in getattr(callee, table).items()})
         end = f"%return{suffix}"
         if call.guard is not None:
-            away = Guard(call.guard.register, not call.guard.negated)
-            self.body.append(Instruction("bra", (), (LabelRef(end),), away, call.ptx_line, call.loc))
+            skip_guard = Guard(call.guard.register, not call.guard.negated)
+            self.body.append(Instruction("bra", (), (LabelRef(end),), skip_guard, call.ptx_line, call.loc))
         self.body += [names.statement(s, end) for s in callee.body]
         self.body.append(Label(end))
 

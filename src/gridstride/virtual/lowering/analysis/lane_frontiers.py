@@ -20,14 +20,14 @@ def grow_frontiers(code: Code, divergent: list[bool], frontier: list[int], waite
     count, held = len(code.blocks), -1
     spinning = {b for b, _ in code.spin_edges}
     while held != (held := _held(code, frontier)):
-        again, seen = set(range(count)), [[0, 0] for _ in range(count)]
+        again, last_candidates = set(range(count)), [[0, 0] for _ in range(count)]
         while again:  # in rounds: frontiers grow by sets, where block after block they would grow by ones
             now, again = sorted(again), set()
             for b in now:
                 for way, candidates in enumerate(_routes(code, frontier, divergent, b)):
-                    if way == len(seen[b]):
-                        seen[b].append(0)
-                    new, seen[b][way] = candidates & ~seen[b][way], candidates
+                    if way == len(last_candidates[b]):
+                        last_candidates[b].append(0)
+                    new, last_candidates[b][way] = candidates & ~last_candidates[b][way], candidates
                     for d in bits_of(new):
                         # A higher block runs only when the lower ones are empty, unless they spin or wait at a barrier.
                         # Lanes that a barrier let go run while others of the same block are held for its next turn.
@@ -38,9 +38,9 @@ def grow_frontiers(code: Code, divergent: list[bool], frontier: list[int], waite
                         for c in bits_of(gain):
                             frontier[c] |= block
                             again.add(c)
-                        others = candidates & ~block & (-1 if b in spinning else held | -(block << 1)) & ~frontier[d]
-                        frontier[d] |= others
-                        for c in bits_of(others):
+                        added = candidates & ~block & (-1 if b in spinning else held | -(block << 1)) & ~frontier[d]
+                        frontier[d] |= added
+                        for c in bits_of(added):
                             waiters[c] |= block
                             again.add(d)
 
@@ -77,13 +77,13 @@ def kept_registers(code: Code, frontiers: list[int]) -> list[set[str]]:
     live = [reduce(or_, (bit[name] for name in registers), 0) for registers in code.live_in]
     sets: dict[int, set[str]] = {}
 
-    def kept(frontier: int) -> set[str]:
+    def names_of(frontier: int) -> set[str]:
         bits = reduce(or_, (live[f] for f in bits_of(frontier)), 0)
         if bits not in sets:
             sets[bits] = {names[at] for at in bits_of(bits)}
         return sets[bits]
 
-    return [kept(frontier) for frontier in frontiers]
+    return [names_of(frontier) for frontier in frontiers]
 
 
 def full_warp_blocks(code: Code, frontier: list[int], divergent: list[bool], full: bool) -> list[bool]:

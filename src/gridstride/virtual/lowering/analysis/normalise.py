@@ -81,9 +81,20 @@ def normal(function: Function, effects: SyncEffects) -> Function:
     if function.kind == "func" and not (isinstance(body[-1], Instruction) and body[-1].opcode == "ret"):
         body = (*body, Instruction("ret", (), (), None, function.line, None))
     results = tuple(Register(v.name) for v in function.returns if v.space == "reg")
-    known = _constants(body)
-    pieces = [_statement(_by_constants(s, known), f"%{n}", results, effects) for n, s in enumerate(body)]
-    return replace(function, body=tuple(s for piece in pieces for s in piece))
+    constants = _constants(body)
+    pieces = [_statement(_by_constants(s, constants), f"%{n}", results, effects) for n, s in enumerate(body)]
+    statements = tuple(s for piece in pieces for s in piece)
+    if any(isinstance(s, Instruction) and spins(s, effects.spin) for s in statements):
+        statements = tuple(_split_at_syncwarp(statements))
+    return replace(function, body=statements)
+
+
+def _split_at_syncwarp(body: Sequence[Statement]) -> Iterator[Statement]:
+    """A __syncwarp() begins a block of its own, where lanes wait while others of their warp still poll."""
+    for number, s in enumerate(body):
+        if isinstance(s, Instruction) and s.opcode in ("bar", "barrier") and "warp" in s.modifiers:
+            yield Label(f"%meeting{number}")
+        yield s
 
 
 def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
@@ -102,44 +113,44 @@ def _integer(s: Instruction) -> Immediate | None:
     return value if isinstance(value, Immediate) and value.kind == "int" else None
 
 
-def _by_constants(s: Statement, known: Mapping[str, Immediate]) -> Statement:
+def _by_constants(s: Statement, constants: Mapping[str, Immediate]) -> Statement:
     """A shuffle whose lane and clamp are the constants that their registers hold."""
     if not isinstance(s, Instruction) or s.opcode != "shfl":
         return s
-    lane_and_clamp = (known.get(o.name, o) if isinstance(o, Register) else o for o in s.operands[2:4])
+    lane_and_clamp = (constants.get(o.name, o) if isinstance(o, Register) else o for o in s.operands[2:4])
     return replace(s, operands=(*s.operands[:2], *lane_and_clamp, *s.operands[4:]))
 
 
 def _statement(s: Statement, key: str, results: tuple[Register, ...], effects: SyncEffects) -> Iterator[Statement]:
     if isinstance(s, Instruction) and (waits(s) or s.opcode == "call"):
-        yield from _around(s, key, effects)
+        yield from _guarded(s, key, effects)
     elif isinstance(s, Instruction) and s.opcode == "ret":
         yield replace(s, operands=results)  # so that they count as read there
     else:
         yield s
 
 
-def _around(s: Instruction, key: str, effects: SyncEffects) -> Iterator[Statement]:
-    after, alone = f"%after{key}", replace(s, guard=None)
+def _guarded(s: Instruction, key: str, effects: SyncEffects) -> Iterator[Statement]:
+    end_label, alone = f"%after{key}", replace(s, guard=None)
     if s.guard is not None:
-        away = Guard(s.guard.register, not s.guard.negated)
-        yield Instruction("bra", (), (LabelRef(after),), away, s.ptx_line, s.loc)
+        skip_guard = Guard(s.guard.register, not s.guard.negated)
+        yield Instruction("bra", (), (LabelRef(end_label),), skip_guard, s.ptx_line, s.loc)
     held = _calls(s, effects.wait) and by_symbols(s)
     if held:
-        yield from _held(alone, key, after)
+        yield from _held(alone, key, end_label)
     elif waits(s):
-        yield from _barrier(alone, key, after)
+        yield from _barrier(alone, key, end_label)
     else:
         yield alone
     if s.guard is not None or held or waits(s) or exits(s, effects.exit):
-        yield Label(after)
+        yield Label(end_label)
 
 
-def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+def _barrier(s: Instruction, key: str, end_label: str) -> Iterator[Statement]:
     if "cluster" in s.modifiers:
         yield replace(s, opcode="bar")
         yield Label(f"%held{key}")
-        yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+        yield Instruction("bra", (), (LabelRef(end_label),), None, s.ptx_line, s.loc)
         return
     red = "red" in s.modifiers
     voting = tuple("vote" if m == "red" else m for m in s.modifiers if m != "aligned")
@@ -150,14 +161,14 @@ def _barrier(s: Instruction, key: str, after: str) -> Iterator[Statement]:
     yield Label(f"%held{key}")
     if red:  # the result is there only when the lanes are let go
         yield replace(s, opcode="released", operands=s.operands[:2])
-    yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+    yield Instruction("bra", (), (LabelRef(end_label),), None, s.ptx_line, s.loc)
 
 
-def _held(s: Instruction, key: str, after: str) -> Iterator[Statement]:
+def _held(s: Instruction, key: str, end_label: str) -> Iterator[Statement]:
     """A call of a function that may wait: lanes that come back stand in a block of their own, as after a barrier."""
     yield replace(s, modifiers=(*s.modifiers, HELD))
     yield Label(f"%held{key}")
-    yield Instruction("bra", (), (LabelRef(after),), None, s.ptx_line, s.loc)
+    yield Instruction("bra", (), (LabelRef(end_label),), None, s.ptx_line, s.loc)
 
 
 def by_symbols(call: Instruction) -> bool:

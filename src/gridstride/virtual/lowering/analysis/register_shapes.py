@@ -36,7 +36,7 @@ class RegisterShapes:
         self.code, self.block_shape = code, block_shape
         self.of: dict[str, Affine | None] = dict.fromkeys(code.register_params)
         self.changed = False
-        self._kept: list[set[str]] | None = None
+        self._kept_registers: list[set[str]] | None = None
         self._all = [(b, ins) for b, block in enumerate(code.blocks) for ins in block]
         self._users: dict[str, list[tuple[int, Instruction]]] = {}
         self._defined = {r for _, ins in self._all for r in code.writes(ins)}
@@ -44,22 +44,25 @@ class RegisterShapes:
             for r in code.reads(ins):
                 self._users.setdefault(r, []).append((b, ins))
 
-    def solve(self, kept: list[set[str]]) -> None:
+    def solve(self, kept_registers: list[set[str]]) -> None:
         """Takes the shapes to a fixpoint for these blended registers; `changed` says whether any is another."""
         self.changed = False
-        before, self._kept = self._kept, kept
+        last_registers, self._kept_registers = self._kept_registers, kept_registers
         work = self._all
-        if before is not None:  # only what is blended now and was not before can change anything
-            more = [now - previous if now != previous else () for now, previous in zip(kept, before, strict=True)]
+        if last_registers is not None:  # only what is blended now and was not before can change anything
+            more = [
+                now - previous if now != previous else ()
+                for now, previous in zip(kept_registers, last_registers, strict=True)
+            ]
             work = [(b, ins) for b, ins in work if more[b] and any(r in more[b] for r in self.code.writes(ins))]
-        self._propagate(list(reversed(work)), kept)
+        self._propagate(list(reversed(work)), kept_registers)
         # What only ever depends on itself was never set before it was read: any value will do.
         for r in sorted(self._defined - self.of.keys()):
             self.of.setdefault(r, Affine(width_of(self.code.registers[r])))
             makers = [(b, ins) for b, ins in self._all if r in self.code.writes(ins)]
-            self._propagate([*self._users.get(r, ()), *makers], kept)
+            self._propagate([*self._users.get(r, ()), *makers], kept_registers)
 
-    def _propagate(self, work: list[tuple[int, Instruction]], kept: list[set[str]]) -> None:
+    def _propagate(self, work: list[tuple[int, Instruction]], kept_registers: list[set[str]]) -> None:
         waiting = {id(ins) for _, ins in work}
         while work:
             b, ins = work.pop()
@@ -68,7 +71,7 @@ class RegisterShapes:
             if any(r not in self.of and r in self._defined and r not in written for r in self.code.reads(ins)):
                 continue  # comes back when that register is first defined
             for r in written:
-                if self._define(r, None if r in kept[b] else self._result(ins, r)):
+                if self._define(r, None if r in kept_registers[b] else self._result(ins, r)):
                     self.changed = True
                     users = [user for user in self._users.get(r, ()) if id(user[1]) not in waiting]
                     waiting.update([id(user) for _, user in users])
@@ -120,7 +123,7 @@ class RegisterShapes:
 
     def _unguarded(self, ins: Instruction, register: str) -> Affine | None:
         width = width_of(self.code.registers[register])
-        if ISA[ins.opcode].result is Uniformity.GROUP and self._one_group(ins):
+        if ISA[ins.opcode].result is Uniformity.GROUP and self._has_single_member_mask(ins):
             return Affine(width)
         if broadcast_lane(ins) is not None and is_uniform(self.value(ins.operands[-1])):
             return Affine(width)
@@ -131,7 +134,7 @@ class RegisterShapes:
             return linear
         return Affine(width) if all(is_uniform(self.value(o)) for o in ins.operands[1:]) else None
 
-    def _one_group(self, ins: Instruction) -> bool:
+    def _has_single_member_mask(self, ins: Instruction) -> bool:
         """False where the lanes of vote.sync or redux.sync may name different member masks (tiles of a warp)."""
         return "sync" not in ins.modifiers or ISA[ins.opcode].holds or is_uniform(self.value(ins.operands[-1]))
 

@@ -26,27 +26,27 @@ def pointed_to(code: Code, arrays: Collection[str]) -> Mapping[str, str]:
             result = _result(ins, pointees, arrays, code)
             for name in code.writes(ins):
                 now = pointees.get(name)
-                then = result if now is None or result is None else now if now == result else UNKNOWN
-                if then is not None and then != now:
-                    pointees[name] = then
+                merged = result if now is None or result is None else now if now == result else UNKNOWN
+                if merged is not None and merged != now:
+                    pointees[name] = merged
                     changed = True
     return pointees
 
 
-def array_of(operand: Operand, known: Mapping[str, str], arrays: Collection[str]) -> str:
+def array_of(operand: Operand, pointees: Mapping[str, str], arrays: Collection[str]) -> str:
     """The array that an address is in; "" where it may be in any."""
     base = operand.base if isinstance(operand, Address) else operand
     if isinstance(base, Symbol):
         return base.name if base.name in arrays else ""
-    array = known.get(base.name, UNKNOWN) if isinstance(base, Register) else UNKNOWN
+    array = pointees.get(base.name, UNKNOWN) if isinstance(base, Register) else UNKNOWN
     return "" if array in (NUMBER, UNKNOWN) else array
 
 
-def _result(ins: Instruction, known: Mapping[str, str], arrays: Collection[str], code: Code) -> str | None:
+def _result(ins: Instruction, pointees: Mapping[str, str], arrays: Collection[str], code: Code) -> str | None:
     """What an instruction's result points to; None while one of its operands has not been met."""
     if ins.opcode in ("ld", "ldu", "atom", "call", "tex", "suld"):
         return NUMBER
-    values = [_value(operand, known, arrays) for operand in ins.operands[1:]]
+    values = [_value(operand, pointees, arrays) for operand in ins.operands[1:]]
     match ins.opcode:
         case "mov" | "cvta" | "cvt" if len(values) == 1:
             return values[0]
@@ -57,13 +57,13 @@ def _result(ins: Instruction, known: Mapping[str, str], arrays: Collection[str],
         case "selp":
             first, second = values[:2]
             return first if first == second else UNKNOWN if None not in (first, second) else first or second
-    return _number(*(known.get(name) for name in code.reads(ins)))
+    return _number(*(pointees.get(name) for name in code.reads(ins)))
 
 
-def _value(operand: Operand, known: Mapping[str, str], arrays: Collection[str]) -> str | None:
+def _value(operand: Operand, pointees: Mapping[str, str], arrays: Collection[str]) -> str | None:
     match operand:
         case Register(name):
-            return known.get(name)
+            return pointees.get(name)
         case Symbol(name) | Address(Symbol(name)):
             return name if name in arrays else NUMBER
         case Immediate() | Special():
@@ -71,11 +71,11 @@ def _value(operand: Operand, known: Mapping[str, str], arrays: Collection[str]) 
     return UNKNOWN
 
 
-def _number(*left: str | None) -> str | None:
+def _number(*operand_arrays: str | None) -> str | None:
     """The result of arithmetic that keeps no address."""
-    if any(array not in (None, NUMBER) for array in left):
+    if any(array not in (None, NUMBER) for array in operand_arrays):
         return UNKNOWN
-    return None if None in left else NUMBER
+    return None if None in operand_arrays else NUMBER
 
 
 def _moved(a: str | None, b: str | None, *, back: bool) -> str | None:

@@ -27,7 +27,7 @@ class Facts:
     shape: dict[str, Affine | None]
     frontier: list[int]
     divergent: list[bool]
-    kept: list[set[str]]
+    kept_registers: list[set[str]]
     """Per block, the registers that lanes waiting elsewhere still need: writes to them are blended."""
     full_warp: list[bool]
     """Per block, whether all 32 lanes are certainly active."""
@@ -40,10 +40,10 @@ def analyse(code: Code, block_shape: BlockShape) -> Facts:
     frontier, waiters = [0] * len(code.blocks), [0] * len(code.blocks)
     while True:
         grow_frontiers(code, divergent, frontier, waiters)
-        kept = kept_registers(code, frontier)
-        shapes.solve(kept)
+        kept_by_block = kept_registers(code, frontier)
+        shapes.solve(kept_by_block)
         now = [d or shapes.diverges(b) for b, d in enumerate(divergent)]
         if now == divergent and not shapes.changed:
             full_warp = full_warp_blocks(code, frontier, divergent, code.entry and block_shape.full)
-            return Facts(shapes.of, frontier, divergent, kept, full_warp)
+            return Facts(shapes.of, frontier, divergent, kept_by_block, full_warp)
         divergent = now

@@ -68,7 +68,7 @@ class _InFlight:
     """Registers of wgmma in flight."""
 
     def __init__(self, code: Code, hazards: Hazards) -> None:
-        self.code, self.found = code, hazards
+        self.code, self.hazards = code, hazards
         self.numbers = {id(ins): n for n, ins in enumerate(hazards.products)}
         self._copies = 0
 
@@ -78,11 +78,11 @@ class _InFlight:
         start[0], work = ({}, {}), [0]
         while work:
             b = work.pop()
-            before = start[b]
-            assert before is not None
-            after = self._through(blocks[b], *before)
+            in_state = start[b]
+            assert in_state is not None
+            out_state = self._through(blocks[b], *in_state)
             for s in self.code.successors[b]:
-                joined, changed = _joined(start[s], after)
+                joined, changed = _joined(start[s], out_state)
                 if changed:
                     start[s] = joined
                     work.append(s)
@@ -100,7 +100,7 @@ class _InFlight:
         return written, read
 
     def _multiply(self, ins: Instruction, written: Flights, read: Flights) -> None:
-        number, products = self.numbers[id(ins)], self.found.products
+        number, products = self.numbers[id(ins)], self.hazards.products
         d, a = _fragments(ins)
         hits = {n for r in a for n in written.get(r, ())} | {n for r in d for n in read.get(r, ())}
         # One accumulator may be in several wgmma of one shape.
@@ -129,18 +129,18 @@ class _InFlight:
             read.pop(r, None)
 
     def _copy(self, ins: Instruction, origins: tuple[int, ...]) -> int:
-        known = self.found.copies.get(id(ins))
-        if known is None:
+        copy = self.hazards.copies.get(id(ins))
+        if copy is None:
             self._copies += 1
-            known = len(self.found.products) + self._copies - 1, ()
+            copy = len(self.hazards.products) + self._copies - 1, ()
         # A copy of itself, round a loop, says nothing new.
-        merged = tuple(sorted({*known[1], *origins} - {known[0]}))
-        self.found.copies[id(ins)] = known[0], merged
-        return known[0]
+        merged = tuple(sorted({*copy[1], *origins} - {copy[0]}))
+        self.hazards.copies[id(ins)] = copy[0], merged
+        return copy[0]
 
     def _touch(self, ins: Instruction, numbers: set[int]) -> None:
         if numbers:
-            self.found.touches[id(ins)] = tuple(sorted({*self.found.touches.get(id(ins), ()), *numbers}))
+            self.hazards.touches[id(ins)] = tuple(sorted({*self.hazards.touches.get(id(ins), ()), *numbers}))
 
 
 def _moved_on(ins: Instruction, flights: Flights) -> Flights:
@@ -151,9 +151,9 @@ def _moved_on(ins: Instruction, flights: Flights) -> Flights:
     if kind != "wait_group":
         return flights
     operand = ins.operands[0]
-    left = operand.bits if isinstance(operand, Immediate) else MOST_GROUPS
-    kept = {r: {n: g for n, g in own.items() if g <= left} for r, own in flights.items()}
-    return {r: own for r, own in kept.items() if own}
+    most_pending = operand.bits if isinstance(operand, Immediate) else MOST_GROUPS
+    pending = {r: {n: g for n, g in own.items() if g <= most_pending} for r, own in flights.items()}
+    return {r: own for r, own in pending.items() if own}
 
 
 def _joined(old: tuple[Flights, Flights] | None, new: tuple[Flights, Flights]) -> tuple[tuple[Flights, Flights], bool]:
@@ -178,7 +178,7 @@ class _Unfenced:
     """Registers of wgmma that other instructions have written since the last fence."""
 
     def __init__(self, code: Code, hazards: Hazards) -> None:
-        self.code, self.found = code, hazards
+        self.code, self.hazards = code, hazards
         self.relevant = _sources(code, {r for ins in hazards.products for part in _fragments(ins) for r in part})
         self._by_id = {id(ins): ins for block in code.blocks for ins in block}
 
@@ -187,11 +187,12 @@ class _Unfenced:
         start[0], work = {}, [0]
         while work:
             b = work.pop()
-            after = self._through(self.code.blocks[b], dict(start[b] or {}))
+            out_state = self._through(self.code.blocks[b], dict(start[b] or {}))
             for s in self.code.successors[b]:
                 old = start[s]
                 joined = {
-                    r: after.get(r, frozenset()) | (old or {}).get(r, frozenset()) for r in {*after, *(old or {})}
+                    r: out_state.get(r, frozenset()) | (old or {}).get(r, frozenset())
+                    for r in {*out_state, *(old or {})}
                 }
                 if old is None or joined != old:
                     start[s] = joined
@@ -221,11 +222,11 @@ class _Unfenced:
             dirty[r] = writers
 
     def _take(self, ins: Instruction, writers: set[int]) -> None:
-        known = self.found.unfenced.get(id(ins), ())
-        more = sorted(writers - set(known), key=lambda w: self._by_id[w].ptx_line)[: MOST_WRITERS - len(known)]
+        recorded = self.hazards.unfenced.get(id(ins), ())
+        more = sorted(writers - set(recorded), key=lambda w: self._by_id[w].ptx_line)[: MOST_WRITERS - len(recorded)]
         if more:
-            self.found.unfenced[id(ins)] = (*known, *more)
-            self.found.writers.update({w: self._by_id[w] for w in more})
+            self.hazards.unfenced[id(ins)] = (*recorded, *more)
+            self.hazards.writers.update({w: self._by_id[w] for w in more})
 
 
 def _sources(code: Code, registers: set[str]) -> set[str]:

@@ -1,20 +1,11 @@
-"""What instructions share: refusing unknown modifiers, reading sources, and writing results as .ftz and .sat say."""
+"""Reading sources and writing results as .ftz and .sat say."""
 
 from __future__ import annotations
-
-from collections.abc import Collection
 
 from gridstride.virtual.ir.builder import Value
 from gridstride.virtual.ir.float_common import flush, saturate
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.ptx.module import Instruction
-
-
-def check(cx: Lowering, ins: Instruction, allowed: Collection[str]) -> None:
-    """Refuses an instruction with a modifier that is neither a type nor among those known."""
-    for modifier in ins.modifiers:
-        if modifier not in allowed and modifier not in ins.types:
-            raise cx.unsupported(f"`.{modifier}` of `{ins.name}`")
 
 
 def operands(cx: Lowering, ins: Instruction, kind: str, count: int) -> list[Value]:

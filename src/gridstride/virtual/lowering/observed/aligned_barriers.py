@@ -30,9 +30,9 @@ def watch_barrier(
         return  # barrier.sync, as cooperative groups write it, lets each lane come on its own
     if cx.function.name in cx.program.waiting:
         b.call("void", "gs_group_divergence", cx.warp, constant("i32", site), cx.current_mask())
-    others = dict(_other_barriers(cx, index))
-    _went_past(cx, index, site, pending, others)
-    for held, barrier in others.items():
+    other_barriers = dict(_other_barriers(cx, index))
+    _report_passed(cx, index, site, pending, other_barriers)
+    for held, barrier in other_barriers.items():
         if held in gates:
             _held_elsewhere(cx, site, barrier, pending[held], gates[held])
 
@@ -56,14 +56,14 @@ def _in_turn(cx: Lowering, block: int, other: int) -> bool:
     return follows(cx.code, block, other) or follows(cx.code, other, block)
 
 
-def _went_past(
-    cx: Lowering, index: int, site: int, pending: Sequence[Value], others: Mapping[int, Instruction]
+def _report_passed(
+    cx: Lowering, index: int, site: int, pending: Sequence[Value], other_barriers: Mapping[int, Instruction]
 ) -> None:  # fmt: skip
     """Lanes of the same warp have gone past the barrier, other than by returning."""
     # Lanes in an earlier block, as those of a loop that waits for another thread, may still come here.
     # Those held at this barrier already have come, as have their siblings when a lane that waited joins them.
-    known = {*cx.code.successors[index], *others}
-    waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in known]
+    expected = {*cx.code.successors[index], *other_barriers}
+    waiting = [f for f in bits_of(cx.facts.frontier[index]) if f > index and f not in expected]
     waiting = [f for f in waiting if goes_around(cx.code, index, f) and not comes_back(cx.code, index, f)]
     if waiting:
         lanes = [cx.b.load("i32", pending[f]) for f in waiting]
@@ -87,5 +87,5 @@ def _report(cx: Lowering, site: int, other: int, lanes: Value) -> None:
         lane = b.call("i32", "llvm.cttz.i32", lanes, constant("i1", True))
         mine = b.call("i32", "llvm.cttz.i32", cx.current_mask(), constant("i1", True))
         who = b.op("or", b.op("shl", cx.field("warp"), constant("i32", 8)), lane)
-        kind, here, there = (constant("i32", n) for n in (FAULT["barrier_divergence"], site, other))
-        b.call("void", "gs_report", cx.warp, kind, here, mine, there, who, constant("i64", 0))
+        kind, own_site, other_site = (constant("i32", n) for n in (FAULT["barrier_divergence"], site, other))
+        b.call("void", "gs_report", cx.warp, kind, own_site, mine, other_site, who, constant("i64", 0))

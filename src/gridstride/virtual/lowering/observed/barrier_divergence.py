@@ -55,13 +55,13 @@ def _predecessors(code: Code, block: int) -> list[int]:
 
 def _leading(code: Code, targets: set[int]) -> set[int]:
     """The targets, and the blocks that control can come to one of them from."""
-    before: dict[int, list[int]] = {}
+    predecessors: dict[int, list[int]] = {}
     for b, successors in enumerate(code.successors):
         for s in successors:
-            before.setdefault(s, []).append(b)
+            predecessors.setdefault(s, []).append(b)
     leading, work = set(targets), list(targets)
     while work:
-        new = [b for b in before.get(work.pop(), ()) if b not in leading]
+        new = [b for b in predecessors.get(work.pop(), ()) if b not in leading]
         leading.update(new)
         work += new
     return leading
@@ -75,7 +75,7 @@ def _certain(code: Code, start: int) -> set[int]:
     if not way:
         return set(range(len(code.blocks))) - {start}
     position = {b: at for at, b in enumerate(way)}
-    certain, seen, furthest = set(), set(way), 0
+    certain, visited, furthest = set(), set(way), 0
     for at, b in enumerate(way):
         if at and furthest == at:
             certain.add(b)
@@ -85,8 +85,8 @@ def _certain(code: Code, start: int) -> set[int]:
             furthest = max(
                 [furthest, *(position[s] for s in successors if s in position)] if successors else [len(way)]
             )
-            new = set(successors) - seen
-            seen |= new
+            new = set(successors) - visited
+            visited |= new
             work += new
     return certain
 

@@ -29,19 +29,19 @@ def overlapped(blocks: Sequence[Sequence[Instruction]], successors: Sequence[Seq
         index = waiting.pop()
         flight = at[index] or _NONE
         for ins in blocks[index]:
-            flight = _after(ins, flight)
+            flight = _flight_after(ins, flight)
         for successor in successors[index]:
             joined = _join(at[successor], flight)
             if joined != at[successor]:
                 at[successor] = joined
                 waiting.append(successor)
-    return [_places(block, start or _NONE) for block, start in zip(blocks, at, strict=True)]
+    return [_overlapped_indices(block, start or _NONE) for block, start in zip(blocks, at, strict=True)]
 
 
-def _places(block: Sequence[Instruction], flight: Flight) -> frozenset[int]:
+def _overlapped_indices(block: Sequence[Instruction], flight: Flight) -> frozenset[int]:
     indices = []
     for index, ins in enumerate(block):
-        flight = _after(ins, flight)
+        flight = _flight_after(ins, flight)
         if any(flight) and ins.opcode != "cp":
             indices.append(index)
     return frozenset(indices)
@@ -51,7 +51,7 @@ def _is_copy(ins: Instruction) -> bool:
     return ins.opcode == "cp" and "async" in ins.modifiers and "global" in ins.modifiers and "bulk" not in ins.modifiers
 
 
-def _after(ins: Instruction, flight: Flight) -> Flight:
+def _flight_after(ins: Instruction, flight: Flight) -> Flight:
     if ins.opcode != "cp" or "bulk" in ins.modifiers:
         return flight
     if _is_copy(ins):
@@ -59,16 +59,16 @@ def _after(ins: Instruction, flight: Flight) -> Flight:
     if "commit_group" in ins.modifiers:
         return _bounded((False, *flight))
     if "wait_group" in ins.modifiers:
-        (left,) = ins.operands
-        return flight[: 1 + left.bits] if isinstance(left, Immediate) else flight
+        (most_pending,) = ins.operands
+        return flight[: 1 + most_pending.bits] if isinstance(most_pending, Immediate) else flight
     return _NONE  # wait_all, and those that an mbarrier takes over
 
 
-def _join(one: Flight | None, other: Flight) -> Flight:
-    if one is None:
-        return other
-    longest = max(len(one), len(other))
-    padded = ((*flags, *(False,) * (longest - len(flags))) for flags in (one, other))
+def _join(first: Flight | None, second: Flight) -> Flight:
+    if first is None:
+        return second
+    longest = max(len(first), len(second))
+    padded = ((*flags, *(False,) * (longest - len(flags))) for flags in (first, second))
     return tuple(a or b for a, b in zip(*padded, strict=True))
 
 

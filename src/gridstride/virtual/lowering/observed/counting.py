@@ -26,8 +26,21 @@ from gridstride.virtual.lowering.observed.copy_overlap import overlapped
 from gridstride.virtual.lowering.observed.dependency_chains import Chain
 from gridstride.virtual.lowering.observed.global_accesses import checks_value, releases, scope_of, watch_global
 from gridstride.virtual.lowering.observed.instruction_classes import kind_of, tensor_operations, tensor_type
-from gridstride.virtual.lowering.observed.lane_accesses import after_access, join_members, meet, note_poll, watch_lanes
+from gridstride.virtual.lowering.observed.lane_accesses import (
+    after_access,
+    join_members,
+    meet,
+    note_poll,
+    tell_lanes,
+    watch_lanes,
+)
 from gridstride.virtual.lowering.observed.member_masks import check_members
+from gridstride.virtual.lowering.observed.shared_lanes import (
+    may_be_shared,
+    shared_lanes,
+    show_offsets,
+    watch_generic,
+)
 from gridstride.virtual.lowering.observed.taint import Taint
 from gridstride.virtual.lowering.observer import Observer, Stored
 from gridstride.virtual.ptx.module import Address, Immediate, Instruction, Symbol
@@ -126,13 +139,13 @@ class Counting(Observer):
         counter = b.offset(counter, 8)
         b.store(b.op("add", b.load("i64", counter), b.op("mul", b.resize(lanes, "i64"), observed)), counter)
 
-    def branch(self, cx: Lowering, jumps: Value, rest: Value) -> None:
+    def branch(self, cx: Lowering, jumps: Value, stays: Value) -> None:
         """Counts a branch that lanes of the same warp leave on different ways."""
         at, (file, line) = self._take(1), cx.program.source.in_own_file(cx.ins.loc) or (None, None)
         self.branches.append(BranchCounter(at, file, line))
         b, zero = cx.b, constant("i32", 0)
-        both = b.op("and", b.compare("ne", jumps, zero), b.compare("ne", rest, zero))
-        split = b.op("and", b.resize(both, "i64"), b.resize(cx.field("observed"), "i64"))
+        divergent = b.op("and", b.compare("ne", jumps, zero), b.compare("ne", stays, zero))
+        split = b.op("and", b.resize(divergent, "i64"), b.resize(cx.field("observed"), "i64"))
         counter = b.offset(cx.field("counters"), 8 * at)
         b.store(b.op("add", b.load("i64", counter), split), counter)
 
@@ -148,9 +161,9 @@ class Counting(Observer):
             return
         at = self._site(cx, access.space, "load" if kind == "fetch" else kind, access.bytes)
         team = cx.program.clusters and in_shared(cx.ins)
-        if access.space == "shared" or team:
+        if access.space == "shared" or team or may_be_shared(cx, access.space):
             self.unit = min(self.unit, access.size)
-        elif access.space != "const":
+        if access.space not in ("shared", "const") and not team:
             self.global_unit = min(self.global_unit, access.size)
         b, atomic = cx.b, kind in ("atom", "red")
         if atomic:  # an atomic reads what is there before it is known as written
@@ -158,11 +171,20 @@ class Counting(Observer):
         with cx.conditional_code(), b.if_(b.compare("ne", cx.field("observed"), constant("i32", 0))):
             addresses = address if isinstance(address, Value) else vector_address(cx, address, access.space)
             where, size = (constant("i64", 8 * at), constant("i32", site)), constant("i32", access.bytes)
-            shown = not ordered(cx.ins) or ("volatile" in cx.ins.modifiers and access.space != "shared")
-            if stored is not None and access.space != "local" and shown:
+            plain, shared = not ordered(cx.ins), shared_lanes(cx, access, addresses)
+            if stored is not None and access.space != "local" and plain:
                 _show(cx, access, addresses, stored)
             watch_array(cx, site, access, address, addresses)
-            watch_lanes(cx, site, access, kind, addresses)
+            if shared is not None:
+                with shared.some(cx):
+                    if shared.mixed and stored is not None and plain:
+                        show_offsets(cx, shared, addresses)
+                    watch_lanes(cx, site, access, kind, shared)
+                    if shared.mixed:
+                        watch_generic(cx, shared, site, access, kind)
+            if stored is not None and access.space not in ("shared", "local") and "volatile" in cx.ins.modifiers:
+                _show(cx, access, addresses, stored)
+            tell_lanes(cx, access, kind)
             note_poll(cx, site, access, kind, addresses)
             if access.space == "shared" and atomic:
                 strong = "checked" if checks_value(cx.ins) else "atomic"
@@ -171,6 +193,9 @@ class Counting(Observer):
             result = "i32" if name == "gs_observe_shared_load" else "void"
             strength = () if access.space not in ("global", "generic") else (watch_global(cx, kind),)
             looks = b.call(result, name, cx.warp, *where, cx.active(), addresses, size, *strength)
+            if shared is not None and shared.mixed and atomic:
+                with shared.some(cx):  # as gs_observe_shared_atomic
+                    b.call("void", "gs_race_sync", cx.warp)
             after_access(cx, kind)
             if team and kind != "async":
                 watch_cluster(cx, site, access, addresses, kind)
@@ -219,6 +244,7 @@ class Counting(Observer):
             cx.b.call("void", "gs_proxy_fence", cx.warp)
         name = "release" if scope_of(cx.ins) == BLOCK_STRONG or "shared::cta" in cx.ins.modifiers else "fence"
         cx.b.call("void", f"gs_race_{name}", cx.warp)
+        cx.b.call("void", "gs_lanes_fence", cx.warp, cx.active())
         if _waits_relaxed(cx):  # what such a wait has seen a fence behind it acquires
             cx.b.call("void", "gs_race_sync", cx.warp)
 
@@ -235,15 +261,15 @@ class Counting(Observer):
 
     def signalled(self, cx: Lowering) -> None:
         """After a store that may tell others something: a fence that comes only now has ordered nothing for them."""
-        self._give_way(cx)
+        self._give_way(cx, "_long")
 
-    def _give_way(self, cx: Lowering) -> None:
+    def _give_way(self, cx: Lowering, how: str = "") -> None:
         """Another warp may come in here (gs_give_way)."""
         self.gives_way = True
         b = cx.b
         with b.if_(b.compare("ne", cx.active(), constant("i32", 0))):
             b.put(cx.warp, WARP, "site", cx.program.site(cx))
-            b.call("void", "gs_give_way", cx.warp)
+            b.call("void", f"gs_give_way{how}", cx.warp)
 
     def before(self, cx: Lowering, ins: Instruction) -> None:
         """Ahead of each instruction: looks at registers of wgmma in flight, and follows values that mean nothing."""

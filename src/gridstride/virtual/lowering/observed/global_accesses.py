@@ -71,7 +71,7 @@ def watch_global(cx: Lowering, kind: str) -> Value:
         strength = CHECKED
     elif kind == "load" and "nc" in cx.ins.modifiers:
         strength = NON_COHERENT
-    if atomic and not of_triton(cx):
+    if (atomic or id(cx.ins) in cx.code.polls) and not of_triton(cx):
         return constant("i32", strength | LANED | OF_ATOMIC)
     return constant("i32", strength | (LANED if _laned(cx, kind) else 0))
 

@@ -16,7 +16,7 @@ _COUNTED = {
     Class.OTHER: None,
 }  # fmt: skip
 """What is counted by its opcode; None for what is by its type."""
-if unmatched := {one.value for one in set(Class) - _COUNTED.keys()}:
+if unmatched := {member.value for member in set(Class) - _COUNTED.keys()}:
     raise ImportError(f"instruction_classes.py must say how each class is counted: see {', '.join(sorted(unmatched))}")
 _BY_OPCODE = {name: _COUNTED[row.kind] for name, row in ISA.items()}
 CLASSES = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.execution_records import BLOCK, WARP
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.race_shadows import VOLATILE
+from gridstride.virtual.abi.race_shadows import ATOMIC, COMPARED, VOLATILE
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.atomic_calls import unread
 from gridstride.virtual.lowering.observed.global_accesses import checks_value, of_triton
+from gridstride.virtual.lowering.observed.shared_lanes import SharedLanes
 from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import Instruction
 
@@ -47,24 +48,27 @@ def join_members(cx: Lowering, members: Value) -> None:
         b.call("void", "gs_lanes_join", cx.warp, members, constant("i1", gather))
 
 
-def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:
-    """What an access tells the lanes of its warp; one to shared memory is checked against those of other lanes.
+def watch_lanes(cx: Lowering, site: int, access: Access, kind: str, shared: SharedLanes) -> None:
+    """Checks what lanes do in shared memory against what other lanes of their warp do, ahead of tell_lanes.
 
-    Those to global memory are held against one another in global_accesses.py.
+    Accesses to global memory are held against one another in global_accesses.py.
     """
-    if access.space not in ("shared", "global", "generic"):
-        return
     way = _way_of_lanes(cx, kind)
-    if access.space != "shared" or remote(cx.ins):
-        _tell(cx, way)
-        return
     if way in ("give", "exchange"):
-        _check(cx, "checked" if checks_value(cx.ins) else "atomic", site, access, addresses)
-    elif not way or way == "hear":
-        strength = VOLATILE if "volatile" in cx.ins.modifiers else 0
+        swaps = "cas" in cx.ins.modifiers
+        kind = "atomic" if not checks_value(cx.ins) else "checked" if swaps else "compared"
+        _check(cx, kind, site, access, shared)
+    elif way in ("", "hear", "poll", "tell"):
+        strength = (VOLATILE | ATOMIC if way == "poll" else VOLATILE) if "volatile" in cx.ins.modifiers else 0
+        strength |= COMPARED if id(cx.ins) in cx.code.settled else 0
         if kind in ("load", "store") and not of_triton(cx):
-            _check(cx, kind, site, access, addresses, constant("i32", strength))
-    _tell(cx, way)
+            _check(cx, kind, site, access, shared, constant("i32", strength))
+
+
+def tell_lanes(cx: Lowering, access: Access, kind: str) -> None:
+    """What an access tells the lanes of its warp."""
+    if access.space in ("shared", "global", "generic"):
+        _tell(cx, _way_of_lanes(cx, kind))
 
 
 def _way_of_lanes(cx: Lowering, kind: str) -> str:
@@ -75,7 +79,7 @@ def _way_of_lanes(cx: Lowering, kind: str) -> str:
     if kind in ("atom", "red"):
         return "give" if kind == "red" or unread(cx) else "exchange"
     if "volatile" in ins.modifiers:
-        return "hear" if kind == "load" else ""
+        return {"load": "poll" if id(ins) in cx.code.polls else "hear", "store": "tell"}.get(kind, "")
     if ordered(ins):
         return {"load": "take", "store": "give"}.get(kind, "sync")
     return ""
@@ -95,15 +99,18 @@ def after_access(cx: Lowering, kind: str) -> None:
         cx.b.put(cx.warp, WARP, "lanes_gave", constant("i32", 1))
     elif way in ("exchange", "take"):
         cx.b.call("void", "gs_lanes_meet", cx.warp)
-    elif way == "hear":
-        cx.b.call("void", "gs_lanes_heard", cx.warp)
+    elif way in _BEHIND:
+        cx.b.call("void", _BEHIND[way], cx.warp)
 
 
-def _check(cx: Lowering, kind: str, site: int, access: Access, addresses: Value, *strength: Value) -> None:
+_BEHIND = {"hear": "gs_lanes_heard", "poll": "gs_lanes_polled", "tell": "gs_lanes_told"}
+
+
+def _check(cx: Lowering, kind: str, site: int, access: Access, shared: SharedLanes, *strength: Value) -> None:
     b, size = cx.b, constant("i32", access.bytes)
     lanes = b.get(cx.field("block"), BLOCK, "lanes")
     with b.if_(b.compare("ne", lanes, Value("null", "ptr"))):  # most blocks are not watched: no call for those
-        b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), cx.active(), addresses, size, *strength)
+        b.call("void", f"gs_lanes_{kind}", cx.warp, constant("i32", site), shared.mask, shared.offsets, size, *strength)
 
 
 def note_poll(cx: Lowering, site: int, access: Access, kind: str, addresses: Value) -> None:

@@ -20,8 +20,8 @@ def check_members(cx: Lowering, members: Value) -> None:
     active = cx.active()
     if cx.always() and members.name == "-1":
         return
-    here = b.op("xor", active, constant("i32", -1))
-    absent = constant("i32", 0) if _may_be_apart(cx) else b.op("and", b.get(cx.warp, WARP, "live"), here)
+    inactive = b.op("xor", active, constant("i32", -1))
+    absent = constant("i32", 0) if _may_diverge(cx) else b.op("and", b.get(cx.warp, WARP, "live"), inactive)
     if members.wide:
         lane = vector_constant("i32", range(LANES))
         named = b.bitcast(b.cast("trunc", b.op("lshr", members, lane), "i1"), "i32")
@@ -36,7 +36,7 @@ def check_members(cx: Lowering, members: Value) -> None:
         b.call("void", "gs_report_members", cx.warp, site, wrong, absent, b.splat(members))
 
 
-def _may_be_apart(cx: Lowering) -> bool:
+def _may_diverge(cx: Lowering) -> bool:
     """True where lanes that are not here may be at such an instruction elsewhere, which __syncwarp() allows."""
     if cx.code.spin_edges:
         return True

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridstride.virtual.ir.builder import Value, constant, wide
+from gridstride.virtual.lowering.analysis.memory_operands import space_of
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.matrix.matrix_memory import items
+from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.observed import taint_lanes
+from gridstride.virtual.lowering.observed.shared_lanes import in_window, may_be_shared
 from gridstride.virtual.lowering.observed.taint_lanes import all_of
 from gridstride.virtual.ptx.isa import ISA, Meaning
-from gridstride.virtual.ptx.module import DestinationPair, Instruction, Operand, Register, Vector
-from gridstride.virtual.ptx.operands import destination, registers_of
+from gridstride.virtual.ptx.module import Address, DestinationPair, Instruction, Operand, Register, Vector
+from gridstride.virtual.ptx.operands import destination, items, registers_of
 
 MOST_FOLLOWED = 1000
 """Registers of a function up to which what it loads is followed: beyond, compiling would take minutes. Unrolled kernels
@@ -44,16 +46,16 @@ class Taint:
     @staticmethod
     def of(cx: Lowering) -> Taint:
         """The function's own, made when its first instruction is written."""
-        known = cx.program.scratch_of(cx).taint
-        if known is None:
-            known = cx.program.scratch_of(cx).taint = Taint(cx)
-        assert isinstance(known, Taint)
-        return known
+        taint = cx.program.scratch_of(cx).taint
+        if taint is None:
+            taint = cx.program.scratch_of(cx).taint = Taint(cx)
+        assert isinstance(taint, Taint)
+        return taint
 
     def _reached(self, cx: Lowering) -> set[str]:
         """Registers that such a value may come to; of large functions fewer and fewer ways are followed."""
         code = [ins for block in cx.code.blocks for ins in block]
-        sources = {name for ins in code for name in _given(ins)} | self.unwritten
+        sources = {name for ins in code for name in _loaded_registers(ins)} | self.unwritten
         for passing in (_PASSING, _PASSING - {Meaning.PRODUCT}):
             names = _closure(cx, code, set(sources), passing)
             if len(names) <= MOST_FOLLOWED:
@@ -107,9 +109,9 @@ class Taint:
         if cx.mask is None and cx.ins.guard is None:
             b.store(mask, slot)
             return
-        here = cx.active()
-        kept = b.op("and", b.load("i32", slot), b.op("xor", here, constant("i32", -1)))
-        b.store(b.op("or", kept, b.op("and", mask, here)), slot)
+        active = cx.active()
+        unchanged = b.op("and", b.load("i32", slot), b.op("xor", active, constant("i32", -1)))
+        b.store(b.op("or", unchanged, b.op("and", mask, active)), slot)
 
     # -- instructions -------------------------------------------------------------------------------------------------
     def before(self, cx: Lowering, ins: Instruction) -> None:
@@ -200,7 +202,7 @@ class Taint:
         masks = [self.mask(cx, o) for o in operands if not isinstance(o, Register | Vector)]
         values = [o for o in operands if isinstance(o, Register | Vector)]
         if ins.opcode in ("st", "stmatrix") and not {"shared", "local"} & spaces:
-            masks.append(self._stored(cx, ins.operands[1]))
+            masks.append(_elsewhere(cx, self._stored(cx, ins.operands[1])))
         elif ins.opcode == "wmma":
             if "store" in ins.modifiers:
                 masks.append(taint_lanes.entire(cx, [self.mask(cx, item) for item in items(ins.operands[1])]))
@@ -219,7 +221,7 @@ class Taint:
     def _stored(self, cx: Lowering, value: Operand) -> Value | None:
         """Lanes that store nothing but such values: a part of a vector may be a struct's padding."""
         total: Value | None = None
-        for item in value.items if isinstance(value, Vector) else (value,):
+        for item in items(value):
             own = self.mask(cx, item)
             if own is None:
                 return None
@@ -231,8 +233,8 @@ class Taint:
         bad = b.op("and", mask, cx.active() if not branch else cx.current_mask())
         with b.if_(b.compare("ne", bad, constant("i32", 0))):
             origin = [b.load(t, slot) for t, slot in zip(("i32", "i32", "i32", "i64"), self._origin(cx), strict=True)]
-            here, kind = constant("i32", cx.program.site(cx)), constant("i32", int(branch))
-            b.call("void", "gs_report_meaningless", cx.warp, here, bad, kind, *origin)
+            site, kind = constant("i32", cx.program.site(cx)), constant("i32", int(branch))
+            b.call("void", "gs_report_meaningless", cx.warp, site, bad, kind, *origin)
 
     def branch(self, cx: Lowering) -> None:
         """A branch, return or barrier whose guard or index means nothing."""
@@ -254,8 +256,8 @@ class Taint:
         """A shuffle: `sources` is the lane that each lane reads."""
         b, ins = cx.b, cx.ins
         active = cx.active()
-        there = b.op("and", b.splat(active), b.splat(members))
-        bit = b.op("lshr", there, sources)
+        present = b.op("and", b.splat(active), b.splat(members))
+        bit = b.op("lshr", present, sources)
         nobody = b.compare("eq", b.op("and", bit, _one()), constant(wide("i32"), 0))
         absent = b.op("and", b.bitcast(nobody, "i32"), active)
         if not (cx.always() and members.name == "-1"):
@@ -294,12 +296,22 @@ def _closure(cx: Lowering, code: list[Instruction], names: set[str], passing: se
     return names
 
 
+def _elsewhere(cx: Lowering, mask: Value | None) -> Value | None:
+    """Without the lanes whose generic store is to shared memory: there the place takes over that it means nothing."""
+    if mask is None or cx.ins.opcode != "st" or not may_be_shared(cx, space_of(cx.ins)):
+        return mask
+    address = cx.ins.operands[0]
+    assert isinstance(address, Address)
+    shared = in_window(cx, vector_address(cx, address, "generic"))
+    return cx.b.op("and", mask, cx.b.op("xor", shared.mask, constant("i32", -1)))
+
+
 def _unwritten(cx: Lowering) -> set[str]:
     """Registers of a kernel that a path reads without having written them."""
     return set(cx.code.live_in[0]) if cx.code.entry else set()
 
 
-def _given(ins: Instruction) -> tuple[str, ...]:
+def _loaded_registers(ins: Instruction) -> tuple[str, ...]:
     """Registers that get such values at first hand."""
     if ins.opcode == "shfl":
         return _shuffled(ins)

@@ -12,8 +12,9 @@ from functools import reduce
 from gridstride.virtual.ir.builder import Value, constant, vector_constant, wide
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import accumulator
-from gridstride.virtual.lowering.instructions.matrix.matrix_memory import TRANSPOSED, items, shape_of
+from gridstride.virtual.lowering.instructions.matrix.matrix_memory import TRANSPOSED, shape_of
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand, Vector
+from gridstride.virtual.ptx.operands import items
 
 MaskOf = Callable[[Operand], "Value | None"]
 """The lanes in which an operand means nothing; None where it always means something."""
@@ -23,8 +24,8 @@ NONE, ALL = constant("i32", 0), constant("i32", -1)
 
 def either(cx: Lowering, masks: Sequence[Value | None]) -> Value | None:
     """Lanes of any of the masks."""
-    known = [mask for mask in masks if mask is not None]
-    return reduce(lambda x, y: cx.b.op("or", x, y), known) if known else None
+    present = [mask for mask in masks if mask is not None]
+    return reduce(lambda x, y: cx.b.op("or", x, y), present) if present else None
 
 
 def all_of(cx: Lowering, masks: Sequence[Value | None]) -> Value | None:
@@ -49,22 +50,22 @@ def group(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> Value | None:
         return named
     spoilt = b.op("and", own, cx.active())
     members = cx.value(ins.operands[-1], "b32") if sync else ALL
-    met = _met(cx, members, spoilt)
+    met = _named_by_members(cx, members, spoilt)
     if ins.opcode == "vote" and {"any", "all"} & set(ins.modifiers):
         bits = b.bitcast(cx.vector(ins.operands[1], "pred"), "i32")
         decisive = b.op("xor", bits, ALL) if "all" in ins.modifiers else bits
         sure = b.op("and", b.op("and", decisive, b.op("xor", own, ALL)), cx.active())
-        met = b.op("and", met, b.op("xor", _met(cx, members, sure), ALL))
+        met = b.op("and", met, b.op("xor", _named_by_members(cx, members, sure), ALL))
     return either(cx, [met, named])
 
 
-def _met(cx: Lowering, members: Value, lanes: Value) -> Value:
+def _named_by_members(cx: Lowering, members: Value, lanes: Value) -> Value:
     """The lanes whose member mask names one of `lanes`."""
     b = cx.b
     if not members.wide:
         return everywhere(cx, b.compare("ne", b.op("and", members, lanes), NONE))
-    both = b.op("and", members, b.splat(lanes))
-    return b.bitcast(b.compare("ne", both, constant(wide("i32"), 0)), "i32")
+    common = b.op("and", members, b.splat(lanes))
+    return b.bitcast(b.compare("ne", common, constant(wide("i32"), 0)), "i32")
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
@@ -88,9 +89,9 @@ def matrix_words(cx: Lowering, mask: Value) -> Value:
     """
     if "trans" not in cx.ins.modifiers:
         return mask
-    both = all_of(cx, _halves(cx, mask))
-    assert both is not None
-    return both
+    merged = all_of(cx, _halves(cx, mask))
+    assert merged is not None
+    return merged
 
 
 def _halves(cx: Lowering, mask: Value) -> list[Value]:
@@ -105,19 +106,19 @@ def product(cx: Lowering, ins: Instruction, mask_of: MaskOf) -> list[Value | Non
     targets, first, second, sums = (items(operand) for operand in ins.operands[:4])
     meta = either(cx, [mask_of(o) for o in ins.operands[4:5]])
     a, b = [mask_of(o) for o in first], [mask_of(o) for o in second]
-    known = [entire(cx, a), entire(cx, b), None if meta is None else _some(cx, meta)]
-    kept = [mask_of(o) for o in sums] if len(sums) == len(targets) else [None] * len(targets)
+    factor_masks = [entire(cx, a), entire(cx, b), None if meta is None else _some(cx, meta)]
+    sum_masks = [mask_of(o) for o in sums] if len(sums) == len(targets) else [None] * len(targets)
     if ins.opcode == "wmma" or _volta(ins):
-        return [either(cx, [*known, own]) for own in kept]
-    halves = shape_of(cx, ins)[0] // 8
+        return [either(cx, [*factor_masks, own]) for own in sum_masks]
+    halves = shape_of(ins)[0] // 8
     rows = [_rows(cx, either(cx, a[half::halves])) for half in range(halves)]
     columns = _columns(cx, either(cx, b))
     packed = 2 if len(targets) == halves else 1
     masks: list[Value | None] = []
-    for register, own in enumerate(kept):
+    for register, own in enumerate(sum_masks):
         half = accumulator(register, 0, 0, packed)[0] // 8
         odd = {accumulator(register, 0, item, packed)[1] % 2 for item in range(packed)}
-        masks.append(either(cx, [rows[half], *(columns[column] for column in odd), known[2], own]))
+        masks.append(either(cx, [rows[half], *(columns[column] for column in odd), factor_masks[2], own]))
     return masks
 
 
@@ -157,7 +158,7 @@ def _columns(cx: Lowering, mask: Value | None) -> list[Value | None]:
         masks = [
             everywhere(cx, b.compare("ne", b.op("and", spread, constant("i32", 1 << 4 * g)), NONE)) for g, _ in lanes
         ]
-        chosen = [b.op("and", one, constant("i32", to)) for one, (_, to) in zip(masks, lanes, strict=True)]
+        chosen = [b.op("and", column, constant("i32", to)) for column, (_, to) in zip(masks, lanes, strict=True)]
         group_masks.append(either(cx, chosen))
     return group_masks
 

@@ -12,10 +12,12 @@ from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis.memory_operands import ordered
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
+from gridstride.virtual.lowering.observed.shared_lanes import in_window, may_be_shared
 from gridstride.virtual.lowering.observed.taint import Taint
 from gridstride.virtual.lowering.observed.taint_lanes import matrix_words
 from gridstride.virtual.ptx.isa import ISA, Meaning
-from gridstride.virtual.ptx.module import Address, Operand, Register, Vector
+from gridstride.virtual.ptx.module import Address, Register
+from gridstride.virtual.ptx.operands import items
 
 GLOBAL, SHARED, LOCAL = 0, 1, 2
 
@@ -61,6 +63,10 @@ def _near(cx: Lowering, site: int, access: Access, where: Value, kind: str) -> N
     else:
         _mark(cx, site, access, where, "gs_unset_load", GLOBAL)
     b.call("void", "gs_unset_store", cx.warp, cx.active(), where, size)
+    if kind == "store" and may_be_shared(cx, access.space) and cx.ins.opcode == "st":
+        shared = in_window(cx, where)
+        with shared.some(cx):
+            _unmark(cx, access, shared.offsets, "gs_unset_shared_again", shared.mask)
 
 
 def _shared(cx: Lowering, site: int, access: Access, address: Address | Value, kind: str) -> None:
@@ -113,7 +119,7 @@ def _mark(cx: Lowering, site: int, access: Access, where: Value, ask: str, space
     if ISA[cx.ins.opcode].meaning is not Meaning.LOADED:
         return
     b, taint = cx.b, Taint.of(cx)
-    for j, target in enumerate(_items(cx.ins.operands[0])):
+    for j, target in enumerate(items(cx.ins.operands[0])):
         if not isinstance(target, Register) or not taint.follows(target.name):
             continue
         if cx.ins.opcode == "ldmatrix":
@@ -127,19 +133,19 @@ def _mark(cx: Lowering, site: int, access: Access, where: Value, ask: str, space
             taint.loaded(cx, target.name, bad, site, b.resize(address, "i64"), space)
 
 
-def _unmark(cx: Lowering, access: Access, where: Value, again: str) -> None:
-    """A value that means nothing makes its place unset again."""
+def _unmark(cx: Lowering, access: Access, where: Value, again: str, lanes: Value | None = None) -> None:
+    """A value that means nothing makes its place unset again; `lanes`: all active ones where none are named."""
     if cx.ins.opcode not in ("st", "stmatrix"):
         return
     b, taint = cx.b, Taint.of(cx)
-    for j, item in enumerate(_items(cx.ins.operands[1])):
+    for j, item in enumerate(items(cx.ins.operands[1])):
         mask = taint.mask(cx, item)
         if mask is None:
             continue
         if cx.ins.opcode == "stmatrix":
             b.call("void", again, cx.warp, matrix_words(cx, mask), _words(cx, where, j), constant("i32", 4))
         else:
-            bad = b.op("and", mask, cx.active())
+            bad = b.op("and", mask, cx.active() if lanes is None else lanes)
             with b.if_(b.compare("ne", bad, constant("i32", 0))):
                 address = b.op("add", where, constant(where.type, access.size * j)) if j else where
                 b.call("void", again, cx.warp, bad, address, constant("i32", access.size))
@@ -154,7 +160,3 @@ def _words(cx: Lowering, rows: Value, matrix: int) -> Value:
 def reads_too(cx: Lowering, kind: str) -> bool:
     """True for an atomic that needs what is there. A lock is made free by an exchange whatever it was."""
     return kind in ("atom", "red") and "exch" not in cx.ins.modifiers
-
-
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vector) else (operand,)

@@ -80,15 +80,15 @@ class Arena:
         room = -(-max(size + lead, 1) // ALIGN) * ALIGN + GAP
         start = self._fit(size, room, lead)
         if start is None and self._waiting:
-            self._let_go(0)
+            self._recycle(0)
             start = self._fit(size, room, lead)
         return start
 
     def _fit(self, size: int, room: int, lead: int) -> int | None:
         for index, (start, length) in enumerate(self._free):
             if length >= room:
-                rest = (start + room, length - room)
-                self._free[index : index + 1] = [rest] if rest[1] else []
+                remainder = (start + room, length - room)
+                self._free[index : index + 1] = [remainder] if remainder[1] else []
                 self._add(start + lead, size)
                 if lead:
                     self._leads[start + lead] = lead
@@ -116,11 +116,11 @@ class Arena:
         else:
             self._waiting.append((start - lead, room))
             self._held += room
-            self._let_go(self._quarantine)
+            self._recycle(self._quarantine)
         self._changed()
         return True
 
-    def _let_go(self, most: int) -> None:
+    def _recycle(self, most: int) -> None:
         """Lets addresses be given out again, those first that were freed first, until `most` bytes wait."""
         while self._held > most:
             start, room = self._waiting.popleft()
@@ -136,8 +136,8 @@ class Arena:
         if gone is None:
             return None
         index = bisect.bisect_left(self._starts, gone[0] + gone[1])
-        before = self._starts[index - 1] if index else 0
-        return None if index and before + self._sizes[before] > gone[0] else gone
+        previous = self._starts[index - 1] if index else 0
+        return None if index and previous + self._sizes[previous] > gone[0] else gone
 
     def live(self) -> list[tuple[int, int]]:
         """Start and size of every allocation."""
@@ -153,8 +153,8 @@ class Arena:
         if index < len(self._free) and self._free[index][0] == start + room:
             room += self._free.pop(index)[1]
         if index and sum(self._free[index - 1]) == start:
-            before, length = self._free.pop(index - 1)
-            start, room, index = before, room + length, index - 1
+            previous, length = self._free.pop(index - 1)
+            start, room, index = previous, room + length, index - 1
         self._free.insert(index, (start, room))
         first, end = -(-start // PAGE) * PAGE, (start + room) // PAGE * PAGE
         if room >= 1 << 20 and end > first and hasattr(self._memory, "madvise"):
@@ -176,7 +176,7 @@ class Arena:
     def nearest(self, address: int) -> Near | None:
         """The allocation that an address lies in or is closest to."""
         best: Near | None = None
-        for start in self._around(address):
+        for start in self._neighbours(address):
             size = self._sizes.get(start)
             if size is None:  # an array that nobody holds any more was freed since
                 continue
@@ -185,7 +185,7 @@ class Arena:
                 best = Near(start, size, distance)
         return best
 
-    def _around(self, address: int) -> list[int]:
+    def _neighbours(self, address: int) -> list[int]:
         """The allocation at or before an address and the one behind. Anything that allocates may have the garbage
         collector free a module's variables, hundreds of them: then the place that was looked up is another one's.
         """

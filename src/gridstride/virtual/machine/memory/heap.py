@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class HeapUse:
     """What a launch did to the device heap. `live` blocks of `live_bytes` were left when it ended, of which `leaked`
     (negative where it freed more than it took) came from this launch; `failed` requests got a null pointer, the others
-    `asked` bytes.
+    `requested` bytes.
     """
 
     allocations: int
@@ -27,7 +27,7 @@ class HeapUse:
     live: int
     live_bytes: int
     failed: int
-    asked: int
+    requested: int
 
     @property
     def leaked(self) -> int:
@@ -71,7 +71,7 @@ class Heap:
         if before is None:
             return now
         allocated, freed = now.allocations - before.allocations, now.frees - before.frees
-        failed, requested = now.failed - before.failed, now.asked - before.asked
+        failed, requested = now.failed - before.failed, now.requested - before.requested
         return HeapUse(allocated, freed, now.live, now.live_bytes, failed, requested)
 
     def all_set(self) -> None:

@@ -32,7 +32,7 @@ class ObjectTable:
         self.records: Array = np.frombuffer(self._memory, OBJECT.dtype(), OBJECT_SLOTS)
         self._next = 1  # slot 0 is never given out, so that a handle of zeros is none
         self._free: list[int] = []
-        self._given = np.zeros(OBJECT_SLOTS, np.uint32)
+        self._generations = np.zeros(OBJECT_SLOTS, np.uint32)
         self.without_memory: set[int] = set()
         """Handles of objects whose texels were freed before they were."""
 
@@ -42,8 +42,8 @@ class ObjectTable:
             raise DeviceError(f"{OBJECT_SLOTS - 1} texture and surface objects are alive: close() some")
         slot = self._free.pop() if self._free else self._next
         self._next = max(self._next, slot + 1)
-        self._given[slot] += 1
-        handle = tag << 48 | int(self._given[slot]) << 16 | slot
+        self._generations[slot] += 1
+        handle = tag << 48 | int(self._generations[slot]) << 16 | slot
         record = self.records[slot]
         for name, value in fields.items():
             record[name] = value
@@ -71,7 +71,7 @@ class ObjectTable:
     def was_given(self, handle: int) -> bool:
         """Whether a handle stood for an object once."""
         slot, number, tag = handle % OBJECT_SLOTS, handle >> 16 & 0xFFFFFFFF, handle >> 48
-        return tag in (TEXTURE_TAG, SURFACE_TAG) and 0 < number <= int(self._given[slot])
+        return tag in (TEXTURE_TAG, SURFACE_TAG) and 0 < number <= int(self._generations[slot])
 
 
 class VirtualImage:

@@ -176,9 +176,9 @@ def _hexadecimal(x: float, spec: PrintfSpec) -> str:
         number = int(lead + digits, 16)
         drop = 4 * (len(digits) - spec.precision)
         if drop > 0:
-            half, rest = 1 << (drop - 1), number & ((1 << drop) - 1)
+            half, dropped = 1 << (drop - 1), number & ((1 << drop) - 1)
             number >>= drop
-            number += rest > half or (rest == half and number & 1)
+            number += dropped > half or (dropped == half and number & 1)
             text = format(number, "x").rjust(spec.precision + 1, "0")
             lead, digits = text[: len(text) - spec.precision], text[len(text) - spec.precision :]
         else:

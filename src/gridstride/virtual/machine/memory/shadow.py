@@ -90,16 +90,19 @@ class Shadow:
                 plane.madvise(mmap.MADV_DONTNEED)
 
     def written(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """The last write of the last launch to each unit that holds some of these bytes: its entry, 0 for none."""
+        """The last write of the last launch to each unit that holds some of these bytes: its entry, 0 for none. Where
+        there was no write at all there are no entries.
+        """
         record = self._record[0]
         shift, start = int(record["shift"]), int(record["start"])
         if not self._planes or not nbytes:
             return np.zeros(0, np.uint64)
         first, end = (address - start) >> shift, min((address + nbytes - 1 - start >> shift) + 1, int(record["units"]))
         plane = self._planes[SHADOW_PLANES.index("written")]
-        entries = np.frombuffer(plane, np.uint64, max(0, end - first), first * ENTRY).copy()
-        entries[entries < int(record["base"]) << 32] = 0
-        return entries
+        entries, least = np.frombuffer(plane, np.uint64, max(0, end - first), first * ENTRY), int(record["base"]) << 32
+        if not entries.size or int(entries.max()) < least:  # in most launches of most arrays: nothing is copied
+            return np.zeros(0, np.uint64)
+        return np.where(entries < least, np.uint64(0), entries)
 
     def end_of_writes(self, address: int, nbytes: int) -> int:
         """Of these bytes the number up to the last unit that the last launch wrote; 0 where it wrote none."""
@@ -118,7 +121,7 @@ class Shadow:
         at = np.minimum(first[:, None] + np.arange(_FEW_UNITS), np.minimum(last, int(record["units"]) - 1)[:, None])
         entries = np.frombuffer(self._planes[SHADOW_PLANES.index("written")], np.uint64)[at]
         may_be = (entries >= int(record["base"]) << 32).any(axis=1) | (last - first >= _FEW_UNITS)
-        return [self.end_of_writes(*each) if may else 0 for each, may in zip(ranges, may_be.tolist(), strict=True)]
+        return [self.end_of_writes(*span) if may else 0 for span, may in zip(ranges, may_be.tolist(), strict=True)]
 
     def unit_address(self, address: int, number: int) -> int:
         """Where the unit begins that comes so many after the one that holds an address."""

@@ -24,13 +24,13 @@ KEPT_PAGES = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class SectorSpan:
-    """What a launch touched from `cut` on, in whole sectors of one allocation: `first` byte, the one `behind` the last,
-    and how many `nbytes` the sectors have that were touched. `way` is one of WAYS; an atomic is in all three.
+    """What a launch touched from `cut` on, in whole sectors of one allocation: the `first` byte, the `end` behind the
+    last one, and how many `nbytes` the sectors have that were touched. `way` is one of WAYS; an atomic is in all three.
     """
 
     cut: int
     first: int
-    behind: int
+    end: int
     way: str
     nbytes: int
 
@@ -58,8 +58,8 @@ class Map:
 
     def hull(self, first: int, last: int) -> tuple[int, int] | None:
         """The first and the last of these sectors that was touched."""
-        there = np.flatnonzero(self._sectors[first : last + 1])
-        return (first + int(there[0]), first + int(there[-1])) if len(there) else None
+        touched = np.flatnonzero(self._sectors[first : last + 1])
+        return (first + int(touched[0]), first + int(touched[-1])) if len(touched) else None
 
     def clear(self, pages: np.ndarray[Any, Any]) -> None:
         """Nothing is touched any more."""

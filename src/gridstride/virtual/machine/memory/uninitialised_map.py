@@ -108,8 +108,8 @@ class Unset:
         """Words that are whole become unset, words of which any byte is touched become set."""
         assert self._memory is not None
         first = start - self._low
-        word, ahead = 1 << UNSET_SHIFT, 0 if value == 0 else (1 << UNSET_SHIFT) - 1
-        begin = first + ahead >> UNSET_SHIFT
+        word, rounding = 1 << UNSET_SHIFT, 0 if value == 0 else (1 << UNSET_SHIFT) - 1
+        begin = first + rounding >> UNSET_SHIFT
         end = first + size + (word - 1) >> UNSET_SHIFT
         view: np.ndarray[Any, Any] = np.frombuffer(self._memory, np.uint8, max(0, end - begin), begin)
         view[:] = value

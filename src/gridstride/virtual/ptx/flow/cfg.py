@@ -1,11 +1,10 @@
-"""The control-flow graph of a function: blocks, an order with contiguous loops, the loop nest, (post-)dominators."""
+"""The control-flow graph of a function: blocks, an order with contiguous loops, the loop nest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gridstride.virtual.ptx.flow.dominators import dominators, post_dominators
 from gridstride.virtual.ptx.flow.loops import Loop, nest
 from gridstride.virtual.ptx.isa import ISA, Class
 from gridstride.virtual.ptx.module import Function, Instruction, Label, LabelRef, Statement
@@ -39,18 +38,13 @@ class ControlFlowGraph:
 
     `order`: the reachable blocks, entry first, topological but for back edges; the blocks of a loop are contiguous and
     stand before its exits, its header first. `position[index]` is the place in `order`, -1 for unreachable blocks.
-    `loops`: outermost first. `depth[index]`: number of loops around a block.
-    `dominator` and `post_dominator`: the immediate ones; None at the entry, for unreachable blocks, and where only the
-    end of the function comes after. A guarded `ret` is no way to the end here: the lanes that take it are gone.
+    `loops`: outermost first. A guarded `ret` is no way to the end here: the lanes that take it are gone.
     """
 
     blocks: tuple[BasicBlock, ...]
     order: tuple[int, ...]
     position: tuple[int, ...]
     loops: tuple[Loop, ...]
-    depth: tuple[int, ...]
-    dominator: tuple[int | None, ...]
-    post_dominator: tuple[int | None, ...]
 
     def loop_of(self, index: int) -> Loop | None:
         """The innermost loop around a block."""
@@ -82,9 +76,6 @@ def build(function: Function) -> ControlFlowGraph:
         order=order,
         position=tuple(position),
         loops=loops,
-        depth=_depths(len(blocks), loops),
-        dominator=dominators(successors, order),
-        post_dominator=post_dominators(successors, order),
     )
 
 
@@ -128,11 +119,3 @@ def _successors(
         labels = (name,) if last.opcode == "bra" else function.branch_targets[name]
         targets = tuple(index_of[label] for label in labels)
     return tuple(dict.fromkeys(targets if last.guard is None else targets + following))
-
-
-def _depths(count: int, loops: Iterable[Loop]) -> tuple[int, ...]:
-    depth = [0] * count
-    for loop in loops:
-        for member in loop.members:
-            depth[member] += 1
-    return tuple(depth)

@@ -37,7 +37,7 @@ class Liveness:
         live = self.live_out[block.index]
         for instruction in reversed(block.instructions):
             yield instruction, live
-            live = _before(live, mask(self.index, writes(instruction)), mask(self.index, reads(instruction)))
+            live = _live_before(live, mask(self.index, writes(instruction)), mask(self.index, reads(instruction)))
 
 
 Names = Callable[[Instruction], tuple[str, ...]]
@@ -60,9 +60,9 @@ def analyse(graph: ControlFlowGraph, *, reads: Names = reads, writes: Names = wr
         for successor in block.successors:
             out |= live_in[successor]
         live_out[at] = out
-        before = _before(out, effects[at][1], effects[at][0])
-        if before != live_in[at]:
-            live_in[at] = before
+        live_before = _live_before(out, effects[at][1], effects[at][0])
+        if live_before != live_in[at]:
+            live_in[at] = live_before
             fresh = [source for source in block.predecessors if source not in queued]
             work += fresh
             queued.update(fresh)
@@ -77,7 +77,7 @@ def mask(index: Mapping[str, int], names: Iterable[str]) -> int:
     return bits
 
 
-def _before(live: int, written: int, read: int) -> int:
+def _live_before(live: int, written: int, read: int) -> int:
     return live & ~written | read
 
 

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from gridstride.virtual.ptx.isa import ISA, Class
+from gridstride.virtual.ptx.isa import ISA
 from gridstride.virtual.ptx.module import Address, Function, Immediate, Instruction, Register, Symbol
 from gridstride.virtual.ptx.operands import registers_of, writes
 
 MOST_STEPS = 200
-
-_POINTERS = {"mov": slice(1, None), "cvta": slice(1, 2), "add": slice(1, None), "sub": slice(1, 2),
-             "mad": slice(3, 4), "selp": slice(1, 3)}  # fmt: skip
-"""The operands that may hold the pointer, by opcode."""
-_NO_POINTERS = frozenset((
-    *"addc subc sad abs neg min max dp4a dp2a popc clz bfind brev fns bfe bfi szext bmsk and or xor not cnot".split(),
-    *"lop3 shl shr shf prmt slct setp set testp copysign vadd vsub vabsdiff vmin vmax vshl vshr vmad vset".split(),
-    *"vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4".split(),
-    *"isspacep istypep mapa getctarank mad24 fma movmatrix".split(),
-))  # fmt: skip
-"""What computes with indices, bits and floats: an address that comes out of one is not followed."""
-_COMPUTING = (Class.ARITHMETIC, Class.MULTIPLY_ADD, Class.MOVE)
-"""Classes with opcodes that pass a pointer on; of no other class is a result an operand plus something."""
-if unmatched := {name for name, row in ISA.items() if row.kind in _COMPUTING} ^ {*_POINTERS, *_NO_POINTERS}:
-    raise ImportError(f"provenance.py must say which operands hold a pointer: see {', '.join(sorted(unmatched))}")
 
 
 def parameter_of(function: Function, ptx_line: int) -> str | None:
@@ -38,17 +23,17 @@ def parameter_of(function: Function, ptx_line: int) -> str | None:
     wide = {p.name for p in function.params if p.size == 8}
     parameters: set[str] = set()
     work = [r for o in access.operands if isinstance(o, Address) for r in registers_of(o)][:1]
-    seen = set(work)
-    while work and len(seen) < MOST_STEPS:
+    visited = set(work)
+    while work and len(visited) < MOST_STEPS:
         for ins in writers.get(work.pop(), ()):
             name = _loaded(ins)
             parameters |= {name} & wide if name else set()
-            sources = ins.operands[_POINTERS[ins.opcode]] if ins.opcode in _POINTERS else ()
+            sources = ins.operands[ISA[ins.opcode].pointer]
             if ins.opcode in ("mov", "selp") and any(isinstance(o, Immediate) for o in sources):
                 return None  # a null pointer, or an address made up
             more = [o.name for o in sources if isinstance(o, Register)]
-            work += [r for r in more if r not in seen]
-            seen.update(more)
+            work += [r for r in more if r not in visited]
+            visited.update(more)
     return parameters.pop() if len(parameters) == 1 else None
 
 

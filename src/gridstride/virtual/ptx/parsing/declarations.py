@@ -69,8 +69,8 @@ def _spec_part(cursor: Cursor, spec: Spec) -> None:
         cursor.pos += 1
         spec.attributes += _attributes(cursor)
     else:
-        known = (*(f".{name}" for name in DECLARABLE), ".align", ".ptr", ".attribute", *_VECTORS)
-        raise cursor.error(f"{shown(token)} is no type or attribute of a variable{nearest(token, known)}")
+        expected = (*(f".{name}" for name in DECLARABLE), ".align", ".ptr", ".attribute", *_VECTORS)
+        raise cursor.error(f"{shown(token)} is no type or attribute of a variable{nearest(token, expected)}")
 
 
 def _alignment(cursor: Cursor) -> int:

@@ -76,8 +76,8 @@ class Initializer:
         texts = cursor.texts
         while True:
             token = texts[cursor.pos]
-            after = texts[cursor.pos + 1] if token else ""
-            value = literal(token) if after in (",", "}") else None
+            following = texts[cursor.pos + 1] if token else ""
+            value = literal(token) if following in (",", "}") else None
             if value is not None and value < 2**64:
                 values.append(Immediate("int", value))
                 cursor.pos += 1

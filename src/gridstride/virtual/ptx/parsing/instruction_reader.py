@@ -17,7 +17,7 @@ from gridstride.virtual.ptx.module import (
     Symbol,
 )
 from gridstride.virtual.ptx.operand_fit import Slot, misfit
-from gridstride.virtual.ptx.parsing.check import form_of
+from gridstride.virtual.ptx.parsing.check import forms_of
 from gridstride.virtual.ptx.parsing.cursor import Cursor, is_identifier
 from gridstride.virtual.ptx.parsing.names import Names
 from gridstride.virtual.ptx.parsing.older_versions import completed
@@ -52,9 +52,7 @@ class InstructionReader:
         operands = self._call() if opcode == "call" else self._operands(opcode)
         if count is not None and not count[0] <= len(operands) <= count[1]:
             raise cursor.error(_wrong_count(opcode, len(operands), count), at)
-        slots = form_of(opcode, modifiers)
-        if slots is not None:
-            self._check_form(opcode, slots, operands, at)
+        self._check_form(opcode, forms_of(opcode, modifiers), operands, at)
         if opcode == "mov":
             operands = tuple(map(_address_of, operands))
         cursor.pos += 1
@@ -73,13 +71,13 @@ class InstructionReader:
     def _opcode(self) -> _Name:
         cursor = self.cursor
         token, at = cursor.token, cursor.pos
-        known = self._split.get(token)
-        if known is None:
-            known = self._split[token] = self._split_opcode(token, at)
+        split = self._split.get(token)
+        if split is None:
+            split = self._split[token] = self._split_opcode(token, at)
         cursor.pos += 1
         if not cursor.token.startswith("."):
-            return known
-        opcode, modifiers, count = known  # `ld .global .f32`: parts set apart by blanks
+            return split
+        opcode, modifiers, count = split  # `ld .global .f32`: parts set apart by blanks
         while cursor.token.startswith("."):
             modifiers += tuple(cursor.take()[1:].split("."))
         return opcode, completed(opcode, modifiers, cursor.version, cursor.target), count
@@ -180,16 +178,23 @@ class InstructionReader:
         cursor.expect(")", "or ',' in the arguments of a call")
         return Arguments(tuple(items))
 
-    def _check_form(self, opcode: str, slots: tuple[Slot, ...] | str, operands: tuple[Operand, ...], at: int) -> None:
+    def _check_form(
+        self, opcode: str, forms: tuple[tuple[Slot, ...], ...] | str, operands: tuple[Operand, ...], at: int
+    ) -> None:
         """Holds the instruction against the grammar; the error stands at the opcode or at the operand."""
-        if isinstance(slots, str):
-            raise self.cursor.error(slots, at)
-        wrong = misfit(slots, operands, self.names.registers)
+        if isinstance(forms, str):
+            raise self.cursor.error(forms, at)
+        wrong: tuple[int, str] | None = None
+        for slots in forms:
+            other = misfit(slots, operands, self.names.registers)
+            if other is None:
+                return
+            wrong = max(other, wrong or other, key=lambda misfit: misfit[0])  # of the form that comes nearest
         if wrong is not None:
             number, message = wrong
-            raise self.cursor.error(f"{opcode!r}: {message}", at if number < 0 else self._operand_place(number, at))
+            raise self.cursor.error(f"{opcode!r}: {message}", at if number < 0 else self._operand_offset(number, at))
 
-    def _operand_place(self, number: int, at: int) -> int:
+    def _operand_offset(self, number: int, at: int) -> int:
         """The token at which an operand starts: commas inside brackets do not count."""
         texts, depth = self.cursor.texts, 0
         at += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from gridstride.virtual.ptx.syntax_errors import PtxError, place, shown
+from gridstride.virtual.ptx.syntax_errors import PtxError, location, shown
 
 # An opcode, register or modifier chain is one token: `ld.global.L1::no_allocate.v4.f32`, `%tid.x`. The last
 # alternatives take what cannot be PTX, whole, so that a bad text costs one scan too. DWARF is most of a text compiled
@@ -66,7 +66,7 @@ class Tokens:
 
     def error(self, index: int, message: str) -> PtxError:
         """An error at a token."""
-        line, column, source_line = place(self.source, self.starts[min(index, len(self.starts) - 1)])
+        line, column, source_line = location(self.source, self.starts[min(index, len(self.starts) - 1)])
         return PtxError(message, line, column, source_line, self.filename)
 
 

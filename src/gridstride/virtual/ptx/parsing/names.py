@@ -51,7 +51,7 @@ class Names:
         self.visible = outer
         self.element_sizes = element_sizes  # bytes of one element, by key of the variable
         self.registers: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._used_names: set[str] = set()
         self._hidden: list[dict[str, Operand | None]] = [{}]
         self._labels: list[dict[str, str]] = [{}]
         self._pending: list[list[tuple[str, int, _Fix]]] = [[]]
@@ -89,8 +89,8 @@ class Names:
         if name in hidden:
             raise self.cursor.error(f"{shown(name)} is defined twice in this scope", at)
         hidden[name] = self.visible.get(name)
-        key = self._unique(name, self._taken, clash=hidden[name] is not None)
-        self._taken.add(key)
+        key = self._unique(name, self._used_names, clash=hidden[name] is not None)
+        self._used_names.add(key)
         self.visible[name] = make(key)
         return key
 
@@ -101,11 +101,11 @@ class Names:
         if len(self.registers) + width > MAX_REGISTERS:
             raise self.cursor.error(f"more than {MAX_REGISTERS} registers in one function", at)
         if width == 1:
-            if name in self.visible or name in self._taken:
+            if name in self.visible or name in self._used_names:
                 self.registers[self.declare(name, Register, at)] = kind
                 return
             self._hidden[-1][name] = None  # the common case of `declare`: kernels have thousands
-            self._taken.add(name)
+            self._used_names.add(name)
             self.visible[name] = Register(name)
             self.registers[name] = kind
             return
@@ -131,9 +131,9 @@ class Names:
 
     def unknown(self, name: str, at: int) -> Exception:
         """The error for a name that means nothing here."""
-        known: Iterable[str] = (*self.visible, *SPECIALS) if name.startswith("%") else self.visible
+        candidates: Iterable[str] = (*self.visible, *SPECIALS) if name.startswith("%") else self.visible
         what = "register" if name.startswith("%") else "name"
-        return self.cursor.error(f"undefined {what} {shown(name)}{nearest(name, known)}", at)
+        return self.cursor.error(f"undefined {what} {shown(name)}{nearest(name, candidates)}", at)
 
     def _unique(self, name: str, used: set[str], *, clash: bool) -> str:
         if not clash and name not in used:

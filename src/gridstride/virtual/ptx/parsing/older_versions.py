@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from gridstride.virtual.ptx.parsing.check import form_of
+from gridstride.virtual.ptx.parsing.check import forms_of
 
 _ROUNDINGS = {"rn", "rz", "rm", "rp"}
 _MAD_WITHOUT_ROUNDING = (3, 1)
@@ -24,6 +24,7 @@ def completed(opcode: str, modifiers: tuple[str, ...], version: tuple[int, int],
     if _FLUSHING.fullmatch(target) and "ftz" not in modifiers:
         types = -2 if opcode == "cvt" else -1
         flushing = (*modifiers[:types], "ftz", *modifiers[types:])
-        if isinstance(form_of(opcode, flushing), tuple):
+        forms = forms_of(opcode, flushing)
+        if forms and not isinstance(forms, str):
             return flushing
     return modifiers

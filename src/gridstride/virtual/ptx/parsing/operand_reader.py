@@ -67,12 +67,12 @@ class OperandReader:
         cursor = self.cursor
         if cursor.texts[cursor.pos + 1] not in ENDS:
             return immediate(cursor)
-        known = self._constants.get(token)
-        if known is None:
-            known = self._constants[token] = immediate(cursor)
+        cached = self._constants.get(token)
+        if cached is None:
+            cached = self._constants[token] = immediate(cursor)
         else:
             cursor.pos += 1
-        return known
+        return cached
 
     def named(self, token: str, at: int) -> Operand:
         """What a name means here: a register, symbol, special register or selected part of a register."""

@@ -59,8 +59,10 @@ def read_directives(cursor: Cursor, pragmas: list[str]) -> dict[str, tuple[int, 
         elif token == ".attribute":
             _attribute(cursor)
         else:
-            known = (*_SIZES, *_FLAGS, ".pragma")
-            raise cursor.error(f"unknown directive {shown(token)} of a function{nearest(token, known)}", cursor.pos - 1)
+            expected = (*_SIZES, *_FLAGS, ".pragma")
+            raise cursor.error(
+                f"unknown directive {shown(token)} of a function{nearest(token, expected)}", cursor.pos - 1
+            )
     return directives
 
 

@@ -92,16 +92,16 @@ def _new(m: IrModule) -> None:
 def _trim(m: IrModule) -> None:
     """Drops the entries of which nothing is left to do."""
     with m.function("void", "gs_copies_trim", "copies* queue") as (b, (queue,)):
-        kept = b.alloca("i32")
-        b.store(i32(0), kept)
+        retained = b.alloca("i32")
+        b.store(i32(0), retained)
         with (
             entries(b, queue, queue.count) as (_, entry),
             b.if_(entry.mask != 0),
         ):
-            to = _entry(b, queue, b.load("i32", kept))
+            to = _entry(b, queue, b.load("i32", retained))
             b.emit(f"call void @llvm.memmove.p0.p0.i64({to!r}, {entry!r}, i64 {COPY.size}, i1 false)")
-            b.store(b.load("i32", kept) + 1, kept)
-        queue.count = b.load("i32", kept)
+            b.store(b.load("i32", retained) + 1, retained)
+        queue.count = b.load("i32", retained)
     m.signatures["llvm.memmove.p0.p0.i64"] = "declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
@@ -125,13 +125,16 @@ def _land_entry(m: IrModule) -> None:
             with b.if_(copies):
                 _perform(b, warp, entry, lane, target, source, bytes_)
                 reduces = entry.reduce != 0
-                _tell(b, warp, entry, reduces, (site, lane), (target, source, b.intrinsic("umax", size, bytes_)))
+                _record_shared(
+                    b, warp, entry, reduces, (site, lane), (target, source, b.intrinsic("umax", size, bytes_))
+                )
             with b.if_(counted):
                 b.call("void", "gs_proxy_landed", warp)
                 b.call("void", "gs_phase_give", warp, b.pointer(barrier), constant("i1", False))
-                b.call("void", "gs_race_meet", warp)
-                known = b.select(copies, entry.field("known"), NULL)
-                b.call("void", "gs_team_give", warp, b.pointer(barrier), known, constant("i1", False))
+                b.call("void", "gs_lanes_landed", warp)
+                b.call("void", "gs_race_order", warp)
+                known_clock = b.select(copies, entry.field("known"), NULL)
+                b.call("void", "gs_team_give", warp, b.pointer(barrier), known_clock, constant("i1", False))
                 arrivals = b.resize(~copies, "i64")
                 less = b.select(copies, 0 - b.resize(bytes_, "i64"), i64(0))
                 b.call("i64", "gs_mbarrier_apply", warp, site, lane, b.pointer(barrier), arrivals, less, i64(0))
@@ -147,13 +150,13 @@ def _perform(b: Builder, warp: Record, entry: Record, lane: Value, target: Value
         b.call("void", "gs_tensor_move", warp, site, lane, map_, corner, shared, how)
     with b.if_(~box):
         size, reduce = entry.size, entry.reduce
-        _tell_global(b, warp, entry, lane, target, source, bytes_)
+        _record_global(b, warp, entry, lane, target, source, bytes_)
         b.call("void", "gs_deliver", b.pointer(target), b.pointer(source), bytes_, size, reduce)
         with b.if_(entry.kind == BULK_OUT):
             b.call("void", "gs_unset_range", warp, entry.site, lane, b.pointer(target), bytes_, i32(1))
 
 
-def _tell_global(
+def _record_global(
     b: Builder, warp: Record, entry: Record, lane: Value, target: Value, source: Value, bytes_: Value
 ) -> None:  # fmt: skip
     """A bulk copy's other side as a read or write of global memory at this moment; tensor copies tell of each row."""
@@ -166,7 +169,7 @@ def _tell_global(
         b.call("void", "gs_global_range_load", warp, site, lane, source, long, i32(PLAIN), NULL)
 
 
-def _tell(
+def _record_shared(
     b: Builder, warp: Record, entry: Record, reduces: Value, who: tuple[Value, Value],
     copied: tuple[Value, Value, Value],
 ) -> None:  # fmt: skip
@@ -175,12 +178,12 @@ def _tell(
     `who`: the site and the lane; `copied`: target, source and bytes.
     """
     (site, lane), (target, source, size) = who, copied
-    kind, known = entry.kind, entry.field("known")
+    kind, known_clock = entry.kind, entry.field("known")
     reads = source - warp.shared < warp.shared_size
     with b.if_(reads):
-        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0), known)
+        b.call("void", "gs_team_copied", warp, site, lane, source, size, i32(0), known_clock)
     with b.if_(kind != BULK_OUT):
-        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)), known)
+        b.call("void", "gs_team_copied", warp, site, lane, target, size, b.select(reduces, i32(2), i32(1)), known_clock)
     out = kind == BULK_OUT
     base, mask = warp.shared, 1 << lane
     offset = b.splat(b.resize(b.select(out, source, target) - base, "i32"))
@@ -200,8 +203,8 @@ def _commit(m: IrModule) -> None:
             with b.if_(queue != NULL):
                 pointer = queue.field(field)
                 count = b.load(wide("i32"), pointer, align=4)
-                one = b.resize(b.bitcast(mask, wide("i1")), "i32")
-                b.store(count + one, pointer, align=4)
+                per_lane = b.resize(b.bitcast(mask, wide("i1")), "i32")
+                b.store(count + per_lane, pointer, align=4)
 
 
 def _wait(m: IrModule) -> None:
@@ -230,6 +233,7 @@ def _wait(m: IrModule) -> None:
                 if name == "gs_bulk_wait":
                     _finish(b, warp, queue)
                 elif name == "gs_bulk_read":
+                    b.call("void", "gs_lanes_publish", warp)
                     b.call("void", "gs_race_meet", warp)  # the stamp was for the copies alone
 
 
@@ -249,6 +253,7 @@ def _finish(b: Builder, warp: Record, queue: Record) -> None:
     with b.if_((race != NULL) & (last != 0)):
         b.call("void", "gs_stamp_finish", race, last)
         queue.unfinished = 0
+        b.call("void", "gs_lanes_publish", warp)
         b.call("void", "gs_race_meet", warp)
 
 
@@ -289,13 +294,18 @@ def _land_of(b: Builder, other: Record, waited: tuple[Value, Value], target: Val
             with b.if_(kind == ARRIVING):
                 _before(b, other, queue, index, lanes)
             b.call("void", "gs_copies_do", other, entry, lanes)
+            with b.if_(kind == BULK_IN):
+                b.call("void", "gs_lanes_received", other, entry, lanes)
     b.call("void", "gs_copies_trim", queue)
 
 
 def _before(b: Builder, warp: Record, queue: Record, end: Value, lanes: Value) -> None:
     """Lands the cp.async copies that lanes issued before an entry."""
     with entries(b, queue, end) as (_, entry), b.if_(entry.kind == GROUPED):
+        landing = lanes & entry.mask
         b.call("void", "gs_copies_do", warp, entry, lanes)
+        b.call("void", "gs_lanes_landed", warp)
+        b.call("void", "gs_lanes_received", warp, entry, landing)
 
 
 def _end(m: IrModule) -> None:
@@ -309,12 +319,12 @@ def _end(m: IrModule) -> None:
                 entries(b, queue, queue.count) as (_, entry),
                 b.if_((entry.kind == BULK_OUT) & (entry.mask != 0)),
             ):
-                _report_left(b, warp, entry)
+                _report_unwaited(b, warp, entry)
                 b.call("void", "gs_copies_do", warp, entry, i32(-1))
             b.call("void", "gs_copies_trim", queue)
 
 
-def _report_left(b: Builder, warp: Record, entry: Record) -> None:
+def _report_unwaited(b: Builder, warp: Record, entry: Record) -> None:
     """A copy whose thread has ended without waiting for it, which nobody else can: the sides are one and the same."""
     lane = b.call("i32", "llvm.cttz.i32", entry.mask, constant("i1", True))
     source = b.load("i64", row(b, entry.field("source"), lane, 8))

@@ -71,8 +71,8 @@ def _move(m: IrModule) -> None:
         long = b.resize(bytes_, "i64")
         b.emit(f"call void @llvm.memcpy.p0.p0.i64({target!r}, {source!r}, {long!r}, i1 false)")
         with b.if_(size > bytes_):
-            rest = b.resize(size - bytes_, "i64")
-            b.emit(f"call void @llvm.memset.p0.i64({b.offset(target, long)!r}, i8 0, {rest!r}, i1 false)")
+            padding = b.resize(size - bytes_, "i64")
+            b.emit(f"call void @llvm.memset.p0.i64({b.offset(target, long)!r}, i8 0, {padding!r}, i1 false)")
 
 
 _LINE = 128
@@ -139,8 +139,8 @@ def _bulk(m: IrModule) -> None:
             target, source, long = (b.load("i64", row(b, v, lane, 8)) for v in (targets, sources, counts))
             bytes_ = b.resize(long, "i32")
             with b.if_((bytes_ & 15) != 0):
-                fault, one = i32(FAULT["invalid_instruction"]), 1 << lane
-                b.call("void", "gs_fault", warp, to, fault, one, long, i32(16))
+                fault, lane_mask = i32(FAULT["invalid_instruction"]), 1 << lane
+                b.call("void", "gs_fault", warp, to, fault, lane_mask, long, i32(16))
             pointer = b.call("ptr", "gs_range", warp, to, lane, target, bytes_, i32(16), to_space)
             data = b.call("ptr", "gs_range", warp, origin, lane, source, bytes_, i32(16), from_space)
             b.store(NULL, held)

@@ -33,7 +33,7 @@ _TAG_MASK = 3 << 61
 
 def emit_mbarrier(m: IrModule) -> None:
     """gs_mbarrier_init, _inval, _apply, _arrive, _test."""
-    _place(m)
+    _mbarrier_pointer(m)
     _init(m)
     _inval(m)
     _apply(m)
@@ -72,7 +72,7 @@ def _misuse(b: Builder, warp: Record, site: Value, lane: Value, what: int, value
     b.call("void", "gs_fault", warp, site, kind, 1 << lane, value, i32(what))
 
 
-def _place(m: IrModule) -> None:
+def _mbarrier_pointer(m: IrModule) -> None:
     """Where a lane's object is; one that no init made is a fault, unless it is about to be made."""
     head = ("warp* warp", "i32 site", "i32 lane", "ptr where", "i32 space", "i32 fresh")
     with m.function("ptr", "gs_mbarrier_place", *head) as (b, (warp, site, lane, where, space, fresh)):
@@ -164,9 +164,9 @@ def _test(m: IrModule) -> None:
     head = ("warp* warp", "i32 site", "i32 mask", "ptr where", "i32 space", "ptr phases", "i32 flags",
             "i32 order")  # fmt: skip
     with m.function("i32", "gs_mbarrier_test", *head) as (b, (warp, site, mask, where, space, phases, flags, order)):
-        over, left, landed, last = (*(b.alloca("i32") for _ in range(3)), b.alloca("ptr"))
+        over, tries, landed, last = (*(b.alloca("i32") for _ in range(3)), b.alloca("ptr"))
         _give_up(b, warp, flags)
-        b.store(flags & (MAY_WAIT | MAY_YIELD), left)
+        b.store(flags & (MAY_WAIT | MAY_YIELD), tries)
         with b.loop() as done:
             b.store(i32(0), over)
             b.store(NULL, last)
@@ -196,13 +196,13 @@ def _test(m: IrModule) -> None:
                     some = b.call("i32", "gs_copies_land", warp, pointer)
                     b.store(b.load("i32", landed) | some, landed)
             with b.if_(b.load("i32", landed) == 0):
-                allowed = b.load("i32", left)
+                allowed = b.load("i32", tries)
                 b.break_if(allowed == 0, done)
                 first = b.call("i32", "llvm.cttz.i32", mask, constant("i1", True))
                 pointer = b.call("ptr", "gs_mbarrier_place", warp, site, first, where, space, i32(0))
                 warp.polled = b.define("i64", f"ptrtoint {pointer!r} to i64")
                 warp.polled_site = site
-                _wait(b, warp, site, mask, allowed, left)
+                _wait(b, warp, site, mask, allowed, tries)
         with b.if_((order & BLOCK_ORDER) != 0):
             b.call("void", "gs_phase_share", warp)
         b.ret(b.load("i32", over))
@@ -221,7 +221,7 @@ def _give_up(b: Builder, warp: Record, flags: Value) -> None:
             b.ret(i32(0))
 
 
-def _wait(b: Builder, warp: Record, site: Value, mask: Value, allowed: Value, left: Value) -> None:
+def _wait(b: Builder, warp: Record, site: Value, mask: Value, allowed: Value, tries: Value) -> None:
     """Holds a warp whose lanes are all here until some phase ends; else lets the others run once."""
     converged = mask == warp.live
     hold = converged & ((allowed & MAY_WAIT) != 0)
@@ -229,6 +229,6 @@ def _wait(b: Builder, warp: Record, site: Value, mask: Value, allowed: Value, le
     with b.if_(hold):
         b.call("void", "gs_wait_any", warp)
     with b.if_(~hold):
-        b.store(i32(0), left)
+        b.store(i32(0), tries)
         warp.state = SPINNING
         to_scheduler(b, warp)

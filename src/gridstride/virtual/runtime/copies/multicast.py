@@ -18,20 +18,20 @@ def emit_multicast(m: IrModule) -> None:
             "i32 to_space", "i32 from_space", "i32 reduce", "ptr ranks")  # fmt: skip
     with m.function("void", "gs_bulk_multicast", *head) as (b, args):
         warp, to, origin, mask, targets, sources, counts, barriers, _, from_space, reduce, ranks = args
-        with _each(b, mask, ranks, targets, barriers) as (lanes, (there, counted)):
+        with _each_target_block(b, mask, ranks, targets, barriers) as (lanes, (mapped, counted)):
             space = i32(CLUSTER_SPACE)
-            b.call("void", "gs_bulk", warp, to, origin, lanes, there, sources, counts, counted, space, from_space,
+            b.call("void", "gs_bulk", warp, to, origin, lanes, mapped, sources, counts, counted, space, from_space,
                    reduce)  # fmt: skip
     tensor = ("warp* warp", "i32 site", "i32 mask", "i32 rank", "ptr places", "ptr maps", "ptr barriers", "ptr corners",
               "ptr ranks")  # fmt: skip
     with m.function("void", "gs_tensor_multicast", *tensor) as (b, args):
         warp, site, mask, rank, addresses, maps, barriers, corners, ranks = args
-        with _each(b, mask, ranks, addresses, barriers) as (lanes, (there, counted)):
-            b.call("void", "gs_tensor", warp, site, lanes, rank, there, maps, counted, corners)
+        with _each_target_block(b, mask, ranks, addresses, barriers) as (lanes, (mapped, counted)):
+            b.call("void", "gs_tensor", warp, site, lanes, rank, mapped, maps, counted, corners)
 
 
 @contextmanager
-def _each(b: Builder, mask: Value, ranks: Value, *columns: Value) -> Iterator[tuple[Value, list[Value]]]:
+def _each_target_block(b: Builder, mask: Value, ranks: Value, *columns: Value) -> Iterator[tuple[Value, list[Value]]]:
     """Runs its body for each rank that some lane names, with those lanes and the columns as addresses there."""
     at, lanes = b.alloca("i32"), b.alloca("i32")
     moved = [b.alloca(wide("i64"), align=64) for _ in columns]
@@ -49,6 +49,6 @@ def _each(b: Builder, mask: Value, ranks: Value, *columns: Value) -> Iterator[tu
             for column, to in zip(columns, moved, strict=True):
                 offset = b.load("i64", row(b, column, lane, 8)) & OFFSET_MASK
                 b.store(offset | first, row(b, to, lane, 8))
-        here = b.load("i32", lanes)
-        with b.if_(here != 0):
-            yield here, moved
+        group = b.load("i32", lanes)
+        with b.if_(group != 0):
+            yield group, moved

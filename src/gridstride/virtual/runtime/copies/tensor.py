@@ -63,8 +63,8 @@ def _rounded(b: Builder, x: Value) -> Value:
     odd = (x >> 13) & 1
     number = (x + (odd + 0xFFF)) & -0x2000
     size = x & 0x7FFFFFFF
-    kept = b.select(size == 0x7F800000, x, number)
-    return b.select(size > 0x7F800000, i32(0x7FFFE000), kept)
+    finite = b.select(size == 0x7F800000, x, number)
+    return b.select(size > 0x7F800000, i32(0x7FFFE000), finite)
 
 
 def _chunk(m: IrModule) -> None:
@@ -87,13 +87,13 @@ def _chunk(m: IrModule) -> None:
             e = b.load("i64", at)
             b.break_if(b.compare("sge", e, last), done)
             b.store(e + 1, at)
-            here = b.offset(pointer, (e - first) * step)
+            destination = b.offset(pointer, (e - first) * step)
             inside = b.compare("sge", e, low) & b.compare("slt", e, high)
             with b.if_(inside):
                 data = b.pointer(start + e * step)
-                b.call("void", "gs_tensor_element", map_, here, data, size, out)
+                b.call("void", "gs_tensor_element", map_, destination, data, size, out)
             with b.if_(inwards & ~inside):
-                b.call("void", "gs_move", here, fill, size, size)
+                b.call("void", "gs_move", destination, fill, size, size)
 
 
 def _move(m: IrModule) -> None:
@@ -154,11 +154,11 @@ def _chunks(
         pixel, part = (b.op(op, q // shape.unit, shape.per) for op in ("udiv", "urem"))
         unit = corner + (pixel * shape.step * shape.per + part)
         with b.if_(watched):
-            _tell_stored(b, who, pointer, line.start, unit, (low, high, shape.unit), out)
+            _record_store(b, who, pointer, line.start, unit, (low, high, shape.unit), out)
         b.call("void", "gs_tensor_chunk", map_, pointer, line.start, unit, low, high, shape.unit, out)
 
 
-def _tell_stored(
+def _record_store(
     b: Builder, who: tuple[Value, Value, Value], pointer: Value, start: Value, element: Value,
     limits: tuple[Value, Value, Value], out: Value,
 ) -> None:  # fmt: skip
@@ -209,8 +209,8 @@ def _tensor(m: IrModule) -> None:
             barrier = b.load("ptr", object_)
             later = queue != NULL
             with b.if_(later):
-                one = 1 << lane
-                entry = b.record(b.call("ptr", "gs_copies_new", warp, queue, queued, site, one, i32(0)), COPY)
+                lane_mask = 1 << lane
+                entry = b.record(b.call("ptr", "gs_copies_new", warp, queue, queued, site, lane_mask, i32(0)), COPY)
                 sides = b.select(counted, shared, map_), b.select(counted, map_, shared), barrier
                 _keep(b, entry, lane, sides, short, own)
                 entry.reduce = reduce
@@ -234,12 +234,12 @@ def _checked_map(b: Builder, warp: Record, site: Value, lane: Value, address: Va
     """The map at an address, if it is one of as many dimensions as the instruction, and of its mode."""
     tensor_map = b.call("ptr", "gs_range", warp, site, lane, address, i32(TENSOR.size), i32(64), i32(GLOBAL))
     map_ = b.record(tensor_map, TENSOR)
-    known = map_.magic == TENSOR_MAGIC
+    has_magic = map_.magic == TENSOR_MAGIC
     mode = b.resize(map_.im2col, "i32") * COLUMNS
     has = map_.rank | mode
     fits = has == kind
-    with b.if_(~(known & fits)):
-        tensor_map = b.select(known, has, i32(0))
+    with b.if_(~(has_magic & fits)):
+        tensor_map = b.select(has_magic, has, i32(0))
         lanes = 1 << lane
         b.call("void", "gs_fault", warp, site, i32(FAULT["tensor_map"]), lanes, b.resize(kind, "i64"), tensor_map)
     with b.if_(_beyond_limits(b, map_)):
@@ -262,10 +262,10 @@ def _beyond_limits(b: Builder, map_: Record) -> Value:
         wrong |= box >= MOST_BOX
     swizzle, interleave = map_.swizzle, map_.interleave
     for value, allowed in ((swizzle, (0, 0x10, 0x30, 0x70)), (interleave, (0, 16, 32))):
-        known: Value = constant("i1", False)
+        valid: Value = constant("i1", False)
         for limit in allowed:
-            known |= value == limit
-        wrong |= ~known
+            valid |= value == limit
+        wrong |= ~valid
     shape = shape_of(b, map_)
     return wrong | (shape.row > shape.pitch)
 

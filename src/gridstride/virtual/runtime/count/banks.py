@@ -80,8 +80,8 @@ def _twins(b: Builder, mask: Value, address: Value, apart: int) -> Value:
     """An i1: every active lane has the address of the lane whose number differs in one bit, where that is active."""
     order = [i ^ apart for i in range(LANES)]
     active = b.bitcast(mask, wide("i1"))
-    both = active & b.shuffle(active, order)
-    differs = both & (address != b.shuffle(address, order))
+    paired = active & b.shuffle(active, order)
+    differs = paired & (address != b.shuffle(address, order))
     return b.bitcast(differs, "i32") == 0
 
 
@@ -124,8 +124,8 @@ def _in_halves(b: Builder, word: Value) -> None:
         b.ret(1 + b.resize(more, "i32"))
 
 
-def _most(b: Builder, part: Value, word: Value, words: Value, known: Value) -> Value:
-    """The most different words of one bank. `known`: the lanes of the part are known to name different ones."""
+def _most(b: Builder, part: Value, word: Value, words: Value, distinct: Value) -> Value:
+    """The most different words of one bank. `distinct`: the lanes of the part are known to name different ones."""
     load, most, keys = b.alloca(f"[{BANKS} x i8]", align=32), b.alloca("i32"), b.alloca(f"[{SLOTS} x i32]", align=64)
     values = b.alloca(wide("i32"), align=64)
     b.store(word, values, align=64)
@@ -135,8 +135,8 @@ def _most(b: Builder, part: Value, word: Value, words: Value, known: Value) -> V
     with b.lanes(part) as lane:
         key = b.load("i32", b.offset(values, b.resize(lane, "i64") << 2))
         fresh = b.alloca("i1")
-        b.store(known, fresh)
-        with b.if_(~known):
+        b.store(distinct, fresh)
+        with b.if_(~distinct):
             _insert(b, keys, key, fresh)
         with b.if_(b.load("i1", fresh)):
             _serve(b, load, most, key, words)
@@ -186,18 +186,22 @@ def _count_generic(m: IrModule, kind: str) -> None:
         local = address - b.splat(warp.local)
         stride = b.resize(warp.launch.local_size, "i64")
         width = stride * LANES
-        there = _inside(b, mask, shared, warp.shared_size)
+        in_shared = _inside(b, mask, shared, warp.shared_size)
         own = _inside(b, mask, local, width)
         loads = constant("i1", kind in ("load", "bypass"))
-        with b.if_(there != 0):
+        with b.if_(in_shared != 0):
             to = at + room
-            b.call("void", "gs_count_shared", warp, to, there, b.resize(shared, "i32"), size, loads)
+            offsets = b.resize(shared, "i32")
+            if kind == "atomic":
+                b.call("void", "gs_count_shared_atomic", warp, to, in_shared, offsets, size)
+            else:
+                b.call("void", "gs_count_shared", warp, to, in_shared, offsets, size, loads)
         with b.if_(own != 0):
             lane = vector_constant("i64", range(LANES)) * b.splat(stride)
             offset = b.resize(local - lane, "i32")
             b.call("void", "gs_count_local", warp, at + 2 * room, own, offset, size)
-        rest = mask & ~(there | own)
-        b.call("void", f"gs_count_global_{kind}", warp, at, rest, address, size)
+        remaining = mask & ~(in_shared | own)
+        b.call("void", f"gs_count_global_{kind}", warp, at, remaining, address, size)
 
 
 def _inside(b: Builder, mask: Value, distance: Value, size: Value) -> Value:

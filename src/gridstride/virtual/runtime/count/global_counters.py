@@ -63,9 +63,9 @@ def visited(b: Builder, mask: Value, keys: Value) -> tuple[Value, Value]:
     """(an i1: the keys never fall over the lanes of the mask; the first lane of each different key where so)."""
     active = b.bitcast(mask, wide("i1"))
     filled = b.select(active, keys, constant(keys.type, -1))
-    before = b.shuffle(filled, [0, *range(LANES - 1)])
-    rising = b.bitcast(filled >= before, "i32") == -1
-    changes = b.bitcast(filled != before, "i32") | 1
+    previous = b.shuffle(filled, [0, *range(LANES - 1)])
+    rising = b.bitcast(filled >= previous, "i32") == -1
+    changes = b.bitcast(filled != previous, "i32") | 1
     return rising, changes & mask
 
 
@@ -119,12 +119,12 @@ def _count_global(m: IrModule, kind: str) -> None:
         b.store(i32(0), table.count)
         b.store(constant(f"<{SLOTS} x i64>", 0), table.keys, align=64)
         with b.lanes(mask) as lane:
-            one = _address(b, addresses, lane)
-            slot = _find(b, table, one >> 7)
+            lane_address = _address(b, addresses, lane)
+            slot = _find(b, table, lane_address >> 7)
             if kind == "atomic":
-                _packet(b, table, slot, one, size, sums)
-            here = b.offset(table.bits, slot)
-            b.store(b.load("i32", here) | _sector_bit(b, one), here)
+                _packet(b, table, slot, lane_address, size, sums)
+            bits_pointer = b.offset(table.bits, slot)
+            b.store(b.load("i32", bits_pointer) | _sector_bit(b, lane_address), bits_pointer)
         _sum(b, kind, table, sums, memory)
         sums.add(b, "lines", b.load("i32", table.count))
         _finish(b, kind, warp, at, lanes, size, sums)
@@ -141,14 +141,14 @@ def _in_order(b: Builder, kind: str, leaders: Value, addresses: Value, sums: Sum
     b.store(_address(b, addresses, first) >> 7, line)
     b.store(i32(0), sectors)
     with b.lanes(leaders) as lane:
-        one = _address(b, addresses, lane)
-        here, held = one >> 7, b.load("i64", line)
-        with b.if_(here != held):
+        address = _address(b, addresses, lane)
+        line_number, held = address >> 7, b.load("i64", line)
+        with b.if_(line_number != held):
             _line(b, kind, memory, sums, held, b.load("i32", sectors))
             sums.add(b, "lines", i32(1))
-            b.store(here, line)
+            b.store(line_number, line)
             b.store(i32(0), sectors)
-        b.store(b.load("i32", sectors) | _sector_bit(b, one), sectors)
+        b.store(b.load("i32", sectors) | _sector_bit(b, address), sectors)
     _line(b, kind, memory, sums, b.load("i64", line), b.load("i32", sectors))
     sums.add(b, "lines", i32(1))
 
@@ -229,17 +229,17 @@ def _find(b: Builder, table: CounterTable, line: Value) -> Value:
     return b.load("i64", at) << 2
 
 
-def _packet(b: Builder, table: CounterTable, slot: Value, one: Value, size: Value, sums: Sums) -> None:
+def _packet(b: Builder, table: CounterTable, slot: Value, address: Value, size: Value, sums: Sums) -> None:
     """Closes the line's packet where it has the lane's words already."""
-    pointer, here = b.offset(table.words, slot), b.offset(table.bits, slot)
+    pointer, bits_pointer = b.offset(table.words, slot), b.offset(table.bits, slot)
     count = (size + 3) >> 2
     ones = (1 << count) - 1
-    own = ones << b.resize((one >> 2) & 31, "i32")
+    own = ones << b.resize((address >> 2) & 31, "i32")
     with b.if_((b.load("i32", pointer) & own) != 0):
-        sums.add(b, "total", popcount(b, b.load("i32", here)))
+        sums.add(b, "total", popcount(b, b.load("i32", bits_pointer)))
         sums.add(b, "contended", i32(1))
         b.store(i32(0), pointer)
-        b.store(i32(0), here)
+        b.store(i32(0), bits_pointer)
     b.store(b.load("i32", pointer) | own, pointer)
 
 
@@ -295,17 +295,17 @@ def _count_const(m: IrModule) -> None:
 
 def _distinct(b: Builder, keys: Value, mask: Value) -> Value:
     """How many different keys the lanes of the mask have."""
-    count, left = b.alloca("i32"), b.alloca("i32")
+    count, remaining = b.alloca("i32"), b.alloca("i32")
     rising, leaders = visited(b, mask, keys)
     b.store(popcount(b, leaders), count)
     with b.if_(~rising):
         b.store(i32(0), count)
-        b.store(mask, left)
+        b.store(mask, remaining)
         with b.loop() as done:
-            now = b.load("i32", left)
+            now = b.load("i32", remaining)
             b.break_if(now == 0, done)
             key = b.extract(keys, b.call("i32", "llvm.cttz.i32", now, constant("i1", True)))
             same = b.bitcast(keys == b.splat(key), "i32")
-            b.store(now & ~same, left)
+            b.store(now & ~same, remaining)
             b.store(b.load("i32", count) + 1, count)
     return b.load("i32", count)

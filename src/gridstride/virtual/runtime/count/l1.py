@@ -52,9 +52,9 @@ def probe(b: Builder, memory: Memory, line: Value, sectors: Value) -> Value:
     b.jump(done)
     b.start(hit)
     way = b.call(f"i{WAYS}", f"llvm.cttz.i{WAYS}", matches, constant("i1", True))
-    here = b.offset(pointer, b.resize(way, "i64") << 3)
-    entry = b.load("i64", here)
-    b.store(entry | b.resize(sectors, "i64"), here)
+    way_pointer = b.offset(pointer, b.resize(way, "i64") << 3)
+    entry = b.load("i64", way_pointer)
+    b.store(entry | b.resize(sectors, "i64"), way_pointer)
     valid = b.resize(entry, "i32") & 15
     b.store(sectors & (valid ^ 15), result)
     b.jump(done)

@@ -66,8 +66,8 @@ def _check(m: IrModule) -> None:
         b,
         (queue, lane, function, dims),
     ):
-        known = callable_of(b, queue, function)
-        with b.if_(known.entry == 0):
+        kernel = callable_of(b, queue, function)
+        with b.if_(kernel.entry == 0):
             b.ret(i32(INVALID_FUNCTION))
         threads = i64(1)
         for group, limits in ((0, "grid_limit"), (3, "block_limit")):
@@ -77,9 +77,9 @@ def _check(m: IrModule) -> None:
                 with b.if_(outside):
                     b.ret(i32(INVALID_CONFIGURATION))
                 threads = threads * extent if group else threads
-        with b.if_(threads > b.resize(known.threads, "i64")):
+        with b.if_(threads > b.resize(kernel.threads, "i64")):
             b.ret(i32(INVALID_CONFIGURATION))
-        shared = _dim(b, dims, lane, 6) + known.shared
+        shared = _dim(b, dims, lane, 6) + kernel.shared
         with b.if_(b.resize(shared, "i64") > queue.shared_limit):
             b.ret(i32(INVALID_CONFIGURATION))
         b.ret(i32(0))

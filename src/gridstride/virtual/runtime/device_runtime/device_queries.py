@@ -73,13 +73,13 @@ def emit_function(m: IrModule) -> None:
         warp, site, mask, addresses, functions, results = args
         queue = launch_queue(b, warp)
         with b.lanes(mask) as lane:
-            known = callable_of(b, queue, b.load("i64", row(b, functions, lane, 8)))
-            is_kernel = known.entry != 0
+            kernel = callable_of(b, queue, b.load("i64", row(b, functions, lane, 8)))
+            is_kernel = kernel.entry != 0
             with b.if_(is_kernel):
-                shared = known.shared
-                local, threads = known.local, known.threads
+                shared = kernel.shared
+                local, threads = kernel.local, kernel.threads
                 chip = queue.binary
-                words = {0: shared, 4: local, 6: threads, 7: known.registers, 8: chip, 9: chip}
+                words = {0: shared, 4: local, 6: threads, 7: kernel.registers, 8: chip, 9: chip}
                 address = b.load("i64", row(b, addresses, lane, 8))
                 for word in range(_WORDS):
                     at = address + 4 * word

@@ -185,10 +185,10 @@ def _copy_elements(
         j = b.load("i32", at)
         b.break_if(j >= n, done)
         long = b.resize(j, "i64")
-        one = b.offset(memory, long * step)
+        element = b.offset(memory, long * step)
         row = long * LANES + lane
-        other = b.offset(values, row * step)
-        to, source = (other, one) if loads else (one, other)
+        value_pointer = b.offset(values, row * step)
+        to, source = (value_pointer, element) if loads else (element, value_pointer)
         _copy(b, to, source, size)
         b.store(j + 1, at)
 

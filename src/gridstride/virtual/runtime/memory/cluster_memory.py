@@ -17,9 +17,9 @@ from gridstride.virtual.runtime.schedule.cluster_blocks import cluster_of
 def emit_cluster_memory(m: IrModule) -> None:
     """gs_cluster_place, gs_cluster_window, gs_cluster_where, gs_owner, gs_in_shared."""
     _fault(m)
-    _place(m)
+    _cluster_pointer(m)
     _window(m)
-    _where(m)
+    _lane_pointers(m)
     _owner(m)
     _in_shared(m)
 
@@ -48,7 +48,7 @@ def _has_ended(b: Builder, cluster: Record, rank: Value) -> Value:
     return (cluster.ended >> rank) & 1
 
 
-def _place(m: IrModule) -> None:
+def _cluster_pointer(m: IrModule) -> None:
     """One `shared::cluster` address, checked, with `size` bytes aligned to `align`."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i32 size", "i32 align")
     with m.function("ptr", "gs_cluster_place", *head) as (b, (warp, site, lane, address, size, align)):
@@ -102,7 +102,7 @@ def _window(m: IrModule) -> None:
         b.ret(b.pointer(address))
 
 
-def _where(m: IrModule) -> None:
+def _lane_pointers(m: IrModule) -> None:
     """All lanes' `shared::cluster` addresses at once; one by one where some lane's is not right."""
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function(wide("i64"), "gs_cluster_where", *head) as (b, (warp, site, mask, address, size)):
@@ -119,8 +119,8 @@ def _where(m: IrModule) -> None:
         fits &= gone == 0
         wrong = mask & ~b.bitcast(fits, "i32")
         with b.if_(wrong != 0), b.lanes(wrong) as lane:
-            one = b.resize(b.extract(address, lane), "i64")
-            b.call("ptr", "gs_cluster_place", warp, site, lane, one, size, size)
+            lane_address = b.resize(b.extract(address, lane), "i64")
+            b.call("ptr", "gs_cluster_place", warp, site, lane, lane_address, size, size)
         rank = b.resize(number - 1, "i64")
         first = rank << RANK_SHIFT
         theirs = b.splat(cluster.shared) + first

@@ -207,9 +207,9 @@ def _check(m: IrModule) -> None:
         with b.if_(owner == 0):
             b.ret(constant("i1", False))
         first = owner - 1
-        kept = b.load("i64", _row(b, heap, "bytes", first))
-        freed = b.compare("slt", kept, i64(0))
-        length = b.select(freed, -1 - kept, kept)
+        stored_size = b.load("i64", _row(b, heap, "bytes", first))
+        freed = b.compare("slt", stored_size, i64(0))
+        length = b.select(freed, -1 - stored_size, stored_size)
         last = address + b.resize(size, "i64") - first * HEAP_UNIT
         inside = last - start <= length
         with b.if_(inside & freed):

@@ -94,17 +94,17 @@ class _Format:
     def __init__(self, b: Builder, args: list[Any]) -> None:
         self.b = b
         self.warp, self.site, self.lane, self.format, self.arguments, self.out, self.room = args
-        self.place, self.taken, self.at, self.count = (b.alloca("i64") for _ in range(4))
+        self.format_offset, self.argument_offset, self.at, self.count = (b.alloca("i64") for _ in range(4))
         self.long = b.alloca("i32")
-        for slot in (self.place, self.taken, self.at, self.count):
+        for slot in (self.format_offset, self.argument_offset, self.at, self.count):
             b.store(i64(0), slot)
 
     def character(self) -> Value:
         """The next character, copied."""
         b = self.b
-        at = b.load("i64", self.place)
+        at = b.load("i64", self.format_offset)
         c = _byte(b, self.warp, self.site, self.lane, self.format + at)
-        b.store(at + 1, self.place)
+        b.store(at + 1, self.format_offset)
         _put(b, self.out, self.room, self.at, c)
         return c
 
@@ -115,8 +115,8 @@ class _Format:
     def value(self, size: int) -> Value:
         """The next argument of 4 or 8 bytes, aligned to that, as an i64."""
         b = self.b
-        at = (b.load("i64", self.taken) + (size - 1)) & -size
-        b.store(at + size, self.taken)
+        at = (b.load("i64", self.argument_offset) + (size - 1)) & -size
+        b.store(at + size, self.argument_offset)
         b.store(b.load("i64", self.count) + 1, self.count)
         address = self.arguments + at
         pointer = b.call("ptr", "gs_lookup", self.warp, self.site, self.lane, address, i32(size))
@@ -158,9 +158,9 @@ class _Format:
             for c in b"(null)\0":
                 _put(b, self.out, self.room, self.at, constant("i8", c))
         with b.if_(~null):
-            left = b.intrinsic("usub.sat", self.room, used)
+            remaining = b.intrinsic("usub.sat", self.room, used)
             to = b.offset(self.out, used)
-            length = b.call("i64", "gs_text", self.warp, self.site, self.lane, address, to, left)
+            length = b.call("i64", "gs_text", self.warp, self.site, self.lane, address, to, remaining)
             b.store(used + length, self.at)
 
 

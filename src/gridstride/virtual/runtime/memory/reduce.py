@@ -60,8 +60,8 @@ def _of_types(m: IrModule) -> None:
             b.ret(i32(0))
         key, reduction = (operation << 8) | type_, i32(-1)
         for (op, number), what in TENSOR_REDUCTIONS.items():
-            here = key == (((TENSOR_OPERATIONS.index(op) + 1) << 8) | number)
-            reduction = b.select(here, i32(REDUCTIONS.index(what) + 1), reduction)
+            matches = key == (((TENSOR_OPERATIONS.index(op) + 1) << 8) | number)
+            reduction = b.select(matches, i32(REDUCTIONS.index(what) + 1), reduction)
         b.ret(reduction)
 
 

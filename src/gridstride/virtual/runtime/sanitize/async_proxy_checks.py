@@ -94,9 +94,9 @@ def _fence(m: IrModule) -> None:
     with m.function("void", "gs_proxy_fence", "warp* warp") as (b, (warp,)):
         race = _race(b, warp)
         with b.if_(race != NULL):
-            known = b.load(wide("i32"), row_of(b, race, warp.warp), align=4)
+            clocks = b.load(wide("i32"), row_of(b, race, warp.warp), align=4)
             pointer = race.field("fenced")
-            b.store(b.intrinsic("umax", known, b.load(wide("i32"), pointer, align=4)), pointer, align=4)
+            b.store(b.intrinsic("umax", clocks, b.load(wide("i32"), pointer, align=4)), pointer, align=4)
 
 
 def _landed(m: IrModule) -> None:
@@ -125,10 +125,20 @@ def _fenced(m: IrModule) -> None:
             b.break_if(unit >= end, done)
             b.store(unit + 1, at)
             long = b.resize(unit, "i64")
-            then, writer = (b.load("i32", plane_of(b, race, name, long)) for name in ("written", "writer"))
+            written_at, writer = (b.load("i32", plane_of(b, race, name, long)) for name in ("written", "writer"))
             fenced = b.load("i32", row(b, race.field("fenced"), warp_of(b, writer), 4))
-            with b.if_(then > fenced):
+            with b.if_(written_at > fenced):
                 address = long << b.resize(shift, "i64")
-                there, them = writer >> 16, writer & 0x1FFF
-                b.call("void", "gs_report", warp, i32(FAULT["proxy_fence"]), site, lane, there, them, address)
+                writer_site, writer_thread = writer >> 16, writer & 0x1FFF
+                b.call(
+                    "void",
+                    "gs_report",
+                    warp,
+                    i32(FAULT["proxy_fence"]),
+                    site,
+                    lane,
+                    writer_site,
+                    writer_thread,
+                    address,
+                )
                 b.ret()

@@ -28,17 +28,17 @@ def _units(b: Builder, kind: str, warp: Record, site: Value, mask: Value, addres
     race = warp.block.race
     with b.if_(~(race != NULL)):
         b.ret()
-    shift, left, at = race.shift, b.alloca("i32"), b.alloca("i32")
-    b.store(mask, left)
+    shift, remaining, at = race.shift, b.alloca("i32"), b.alloca("i32")
+    b.store(mask, remaining)
     with b.loop() as done:
-        now = b.load("i32", left)
+        now = b.load("i32", remaining)
         b.break_if(now == 0, done)
         lane = first_lane(b, now)
-        one = b.extract(address, lane)
-        same = b.bitcast(address == b.splat(one), "i32")
-        b.store(now & ~same, left)
-        end = (one + size) >> shift
-        b.store(one >> shift, at)
+        lane_address = b.extract(address, lane)
+        same = b.bitcast(address == b.splat(lane_address), "i32")
+        b.store(now & ~same, remaining)
+        end = (lane_address + size) >> shift
+        b.store(lane_address >> shift, at)
         with b.loop() as through:
             unit = b.load("i32", at)
             b.break_if(unit >= b.intrinsic("umin", end, race.words), through)

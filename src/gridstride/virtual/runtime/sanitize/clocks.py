@@ -61,6 +61,8 @@ def _take(m: IrModule) -> None:
             event.who = who
             event.published = 0
             event.fenced = 0
+            event.lanes = 0
+            event.epoch = 0
             event.next = race.pending
             race.pending = stamp
             b.emit("fence release")  # whoever meets the stamp in the shadow finds this entry
@@ -69,7 +71,7 @@ def _take(m: IrModule) -> None:
 def _hold(m: IrModule) -> None:
     """Writes that have been started and may not have arrived: no fence publishes their stamp before it is finished."""
     head = ("race* race", "i32 stamp", "i32 warp", "i32 before")
-    with m.function("void", "gs_stamp_hold", *head) as (b, (race, stamp, warp, before)):
+    with m.function("void", "gs_stamp_hold", *head) as (b, (race, stamp, warp, previous)):
         shadow = race.shadow
         index = stamp - shadow.base
         with b.if_(index < shadow.event_limit, likely=True):
@@ -77,7 +79,9 @@ def _hold(m: IrModule) -> None:
             event.who = (race.block << 5) | b.resize(warp, "i64")
             event.published = 0
             event.fenced = 0
-            event.next = before
+            event.lanes = 0
+            event.epoch = 0
+            event.next = previous
             b.emit("fence release")
     with m.function("void", "gs_stamp_finish", "race* race", "i32 last") as (b, (race, last)):
         shadow, at = race.shadow, b.alloca("i32")
@@ -94,11 +98,12 @@ def _hold(m: IrModule) -> None:
 
 def _publish(m: IrModule) -> None:
     """gs_race_publish: what a warp knows of its own block is behind a fence. gs_race_tell, ahead of what may tell other
-    blocks: of that, what the warp that does so knows is published, now.
+    blocks: of that, what the warp that does so knows is published, now, and stays in the list where it is not for all
+    lanes that wrote.
     """
     with (
         m.function("void", "gs_race_publish", "race* race", "i32 warp", "i32 when") as (b, (race, own, when)),
-        _known(b, race, own, "pending") as (_, event, stamp),
+        _acquired_events(b, race, own, "pending") as (_, event, stamp),
     ):
         _note(b, event, "fenced", when)
         event.next = race.fenced_stamps
@@ -109,9 +114,23 @@ def _publish(m: IrModule) -> None:
             b.ret()
         with b.if_(race.fenced_stamps == 0, likely=True):
             b.ret()
+        b.call("void", "gs_lanes_gave", warp, mask)
         when = b.call("i32", "gs_stamps_take", race, i32(1)) + 1
-        with _known(b, race, warp.warp, "fenced_stamps") as (b, event, _):
-            _note(b, event, "published", when)
+        latest, last = b.alloca("i32"), b.alloca("i32")
+        b.store(i32(0), latest)
+        with _acquired_events(b, race, warp.warp, "fenced_stamps") as (b, event, stamp):
+            held = b.call("i32", "gs_lanes_held", race, stamp)
+            event.lanes = held
+            with b.if_(event.published == 0):
+                _note(b, event, "published", when)
+            with b.if_(held != 0):
+                previous = b.load("i32", latest)
+                b.store(b.select(previous == 0, stamp, b.load("i32", last)), last)
+                event.next = previous
+                b.store(stamp, latest)
+        with b.if_(b.load("i32", latest) != 0):
+            event_of(b, race.shadow, b.load("i32", last) - race.shadow.base).next = race.fenced_stamps
+            race.fenced_stamps = b.load("i32", latest)
 
 
 def _note(b: Builder, event: Record, name: str, when: Value) -> None:
@@ -120,7 +139,7 @@ def _note(b: Builder, event: Record, name: str, when: Value) -> None:
 
 
 @contextmanager
-def _known(b: Builder, race: Record, own: Value, name: str) -> Iterator[tuple[Builder, Record, Value]]:
+def _acquired_events(b: Builder, race: Record, own: Value, name: str) -> Iterator[tuple[Builder, Record, Value]]:
     """The body takes each stamp of a list that a warp knows; it is taken out of the list before."""
     shadow, row = race.shadow, row_of(b, race, own)
     base, at = shadow.base, b.alloca("ptr")
@@ -131,10 +150,10 @@ def _known(b: Builder, race: Record, own: Value, name: str) -> Iterator[tuple[Bu
         b.break_if(stamp == 0, done)
         event = event_of(b, shadow, stamp - base)
         warp = b.resize(event.who, "i32") & (LANES - 1)
-        known = stamp <= b.load("i32", entry(b, row, warp))
+        is_acquired = stamp <= b.load("i32", entry(b, row, warp))
         following = event.field("next")
-        b.store(b.select(known, link, following), at)
-        with b.if_(known):
+        b.store(b.select(is_acquired, link, following), at)
+        with b.if_(is_acquired):
             b.store(b.load("i32", following), link)
             yield b, event, stamp
 
@@ -147,8 +166,8 @@ def _acquire(m: IrModule) -> None:
             own = warp.warp
             row, released = row_of(b, race, own), race.field("released")
             type_ = f"<{LANES} x i32>"
-            both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
-            b.store(both, row, align=4)
+            merged = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
+            b.store(merged, row, align=4)
             b.store(_now(b, race.shadow), entry(b, race.field("acquired"), own))
 
 
@@ -177,10 +196,10 @@ def _order(m: IrModule) -> None:
         with b.if_(strong & (acquired > stamp)):
             b.ret(i32(0))
         with b.if_(at_home):
-            known = stamp <= b.load("i32", entry(b, row_of(b, race, own), warp))
-            fine = known | (warp == own)
+            ordered = stamp <= b.load("i32", entry(b, row_of(b, race, own), warp))
+            fine = ordered | (warp == own)
             b.ret(b.select(fine, i32(0), i32(BLOCK_STRONG)))
         published = b.select(read, event.field("fenced"), event.field("published"))
         when = b.define("i32", f"load atomic i32, ptr {published.name} monotonic, align 4")
-        known = (when != 0) & (when <= acquired)
-        b.ret(b.select(known, i32(0), i32(STRONG)))
+        ordered = (when != 0) & (when <= acquired)
+        b.ret(b.select(ordered, i32(0), i32(STRONG)))

@@ -36,12 +36,12 @@ def _field(b: Builder, race: Record, name: str) -> Value:
     return race.field(name)
 
 
-def tick(b: Builder, race: Record, rank: Value, known: Value) -> None:
+def tick(b: Builder, race: Record, rank: Value, clocks: Value) -> None:
     """What the block does from now on is later than what it has given away."""
-    ahead = b.extract(known, rank) + 1
-    latest = b.intrinsic("umax", race.clock, ahead)
+    next_own = b.extract(clocks, rank) + 1
+    latest = b.intrinsic("umax", race.clock, next_own)
     race.clock = latest
-    b.store(b.insert(known, ahead, rank), own_row(b, race, rank), align=4)
+    b.store(b.insert(clocks, next_own, rank), own_row(b, race, rank), align=4)
 
 
 def team_of(b: Builder, warp: Record) -> tuple[Record, Value]:
@@ -79,12 +79,12 @@ def _sync(m: IrModule) -> None:
             race, rank = team_of(b, warp)
             with b.if_(race != NULL):
                 row = own_row(b, race, rank)
-                both = b.intrinsic("umax", vector(b, row), vector(b, _field(b, race, "released")))
+                merged = b.intrinsic("umax", vector(b, row), vector(b, _field(b, race, "released")))
                 if releases:
-                    b.store(both, _field(b, race, "released"), align=4)
-                    tick(b, race, rank, both)
+                    b.store(merged, _field(b, race, "released"), align=4)
+                    tick(b, race, rank, merged)
                 else:
-                    b.store(both, row, align=4)
+                    b.store(merged, row, align=4)
 
 
 def _barrier(m: IrModule) -> None:
@@ -104,13 +104,13 @@ def _barrier(m: IrModule) -> None:
             with b.if_(relaxed):
                 b.call("void", "gs_team_come", race, rank, _field(b, race, "arriving"))
                 b.ret()
-            known = vector(b, own_row(b, race, rank))
-            clock = b.intrinsic("umax", known, vector(b, _field(b, race, "arriving")))
+            clocks = vector(b, own_row(b, race, rank))
+            clock = b.intrinsic("umax", clocks, vector(b, _field(b, race, "arriving")))
             b.store(clock, _field(b, race, "arriving"), align=4)
-            tick(b, race, rank, known)
+            tick(b, race, rank, clocks)
     with m.function("void", "gs_team_take", "cluster_race* race", "i32 rank") as (b, (race, rank)):
-        known = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))
-        b.store(known, own_row(b, race, rank), align=4)
+        clocks = b.intrinsic("umax", vector(b, own_row(b, race, rank)), vector(b, _field(b, race, "opened")))
+        b.store(clocks, own_row(b, race, rank), align=4)
     with m.function("void", "gs_team_wait", "warp* warp", "i1 held") as (b, (warp, held)):
         race, rank = team_of(b, warp)
         with b.if_(race != NULL):

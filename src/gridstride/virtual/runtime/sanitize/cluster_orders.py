@@ -74,14 +74,14 @@ def _give(m: IrModule) -> None:
     nothing to other blocks.
     """
     head = ("warp* warp", "ptr place", "ptr known", "i1 relaxed")
-    with m.function("void", "gs_team_give", *head) as (b, (warp, pointer, known, relaxed)):
+    with m.function("void", "gs_team_give", *head) as (b, (warp, pointer, given_clock, relaxed)):
         race, rank = _watched(b, warp)
         clock = b.call("ptr", "gs_team_slot", race, _address(b, pointer))
         with b.if_(~(clock != NULL)):
             b.call("void", "gs_team_sync", warp)
             b.ret()
-        with b.if_(known != NULL):
-            b.store(b.intrinsic("umax", vector(b, clock), vector(b, known)), clock, align=4)
+        with b.if_(given_clock != NULL):
+            b.store(b.intrinsic("umax", vector(b, clock), vector(b, given_clock)), clock, align=4)
             b.ret()
         with b.if_(relaxed):
             b.call("void", "gs_team_come", race, rank, clock)

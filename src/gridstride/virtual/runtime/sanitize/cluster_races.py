@@ -76,11 +76,11 @@ def _units(m: IrModule, kind: str) -> None:
         bits = b.bitcast(mask, wide("i1"))
         own = b.splat(rank)
         for when in _CONFLICTS[kind]:
-            then = _gather(b, _plane(b, race, when, unit), bits)
+            stamps = _gather(b, _plane(b, race, when, unit), bits)
             who = _gather(b, _plane(b, race, _WHO[when], unit), bits)
             party = _party(b, who)
-            known = _gather(b, _at(b, row, party), bits)
-            late = (then > known) & (party != own)
+            acquired = _gather(b, _at(b, row, party), bits)
+            late = (stamps > acquired) & (party != own)
             wrong = mask & b.bitcast(late, "i32")
             with b.if_(wrong != 0):
                 b.call("void", "gs_team_race", warp, race, site, wrong, unit, lane, who)
@@ -106,8 +106,8 @@ def _record(
     if kind == "load":
         last = _gather(b, _plane(b, race, "reader", unit), bits)
         moved = bits & (_party(b, last) != own)
-        before = _gather(b, _plane(b, race, "read", unit), bits)
-        _scatter(b, before, _plane(b, race, "read_before", unit), moved)
+        last_read = _gather(b, _plane(b, race, "read", unit), bits)
+        _scatter(b, last_read, _plane(b, race, "read_before", unit), moved)
         _scatter(b, last, _plane(b, race, "reader_before", unit), moved)
     _scatter(b, clock, _plane(b, race, plane, unit), bits)
     _scatter(b, who, _plane(b, race, _WHO[plane], unit), bits)
@@ -124,8 +124,8 @@ def _touch(
         index = owner * _splat(MOST) + own
         _scatter(b, clock, _at(b, race.field("touched"), index), remote)
         _scatter(b, who, _at(b, race.field("toucher"), index), remote)
-        known = _gather(b, _at(b, row, owner), remote)
-        early = known <= b.splat(race.start)
+        acquired = _gather(b, _at(b, row, owner), remote)
+        early = acquired <= b.splat(race.start)
         wrong = b.bitcast(remote & early, "i32")
         with b.if_(wrong != 0):
             b.call("void", "gs_team_early", warp, race, site, wrong, owner, lane)
@@ -144,9 +144,9 @@ def _race(m: IrModule) -> None:
         offset = b.resize(own_unit % units_each, "i64") << shift
         address = offset | ((owner + 1) << RANK_SHIFT)
         address |= _other(b, other)
-        there, them = other >> 16, _thread(b, other)
+        other_site, other_thread = other >> 16, _thread(b, other)
         kind = i32(FAULT["race"])
-        b.call("void", "gs_report", warp, kind, site, b.extract(lane, first), there, them, address)
+        b.call("void", "gs_report", warp, kind, site, b.extract(lane, first), other_site, other_thread, address)
 
 
 def _early(m: IrModule) -> None:
@@ -188,8 +188,8 @@ def _access(m: IrModule, kind: str) -> None:
             b.ret()
         row = own_row(b, race, rank)
         inside, unit = _unit(b, warp, race, address, size)
-        here, at = mask & b.bitcast(inside, "i32"), b.alloca("i32")
-        with b.if_(here == 0):
+        local_lanes, at = mask & b.bitcast(inside, "i32"), b.alloca("i32")
+        with b.if_(local_lanes == 0):
             b.ret()
         count = size >> race.shift
         b.store(i32(0), at)
@@ -197,8 +197,8 @@ def _access(m: IrModule, kind: str) -> None:
             j = b.load("i32", at)
             b.break_if(j >= count, done)
             b.store(j + 1, at)
-            one = unit + b.splat(j)
-            b.call("void", f"gs_team_units_{kind}", warp, race, site, here, one, _LANES, row)
+            element = unit + b.splat(j)
+            b.call("void", f"gs_team_units_{kind}", warp, race, site, local_lanes, element, _LANES, row)
 
 
 def _unit(b: Builder, warp: Record, race: Record, address: Value, size: Value) -> tuple[Value, Value]:
@@ -219,7 +219,7 @@ def _unit(b: Builder, warp: Record, race: Record, address: Value, size: Value) -
 def _copied(m: IrModule) -> None:
     """What a bulk copy has read (0), written (1) or reduced (2), as an access of the thread that started it."""
     head = ("warp* warp", "i32 site", "i32 lane", "i64 address", "i32 bytes", "i32 kind", "ptr known")
-    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what, known)):
+    with m.function("void", "gs_team_copied", *head) as (b, (warp, site, lane, address, bytes_, what, known_clock)):
         with b.if_(~(cluster_of(b, warp) != NULL)):
             b.ret()
         race, _ = team_of(b, warp)
@@ -235,12 +235,12 @@ def _copied(m: IrModule) -> None:
             j = b.load("i32", at)
             b.break_if(j >= count, done)
             b.store(j + LANES, at)
-            ahead = b.splat(j) + _LANES
-            mask = b.bitcast(ahead < b.splat(count), "i32")
-            unit = b.splat(first) + ahead
+            index = b.splat(j) + _LANES
+            mask = b.bitcast(index < b.splat(count), "i32")
+            unit = b.splat(first) + index
             for number, kind in enumerate(_CONFLICTS):
                 with b.if_(what == number):
-                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane), known)
+                    b.call("void", f"gs_team_units_{kind}", warp, race, site, mask, unit, b.splat(lane), known_clock)
 
 
 # -- the end of a block -----------------------------------------------------------------------------------------------

@@ -50,9 +50,9 @@ def emit_copy_races(m: IrModule) -> None:
             b.store(first + LANES, at)
             late = _late(b, race, warp.warp, copy.field("row"), first, end)
             access = LaneAccess(warp, race, copy.field("row"), warp.warp, copy.site, lane, shift)
-            with b.lanes(late) as one:
+            with b.lanes(late) as index:
                 for when, who in _READS:
-                    against(b, access, b.resize(first + one, "i64"), when, who)
+                    against(b, access, b.resize(first + index, "i64"), when, who)
 
 
 def _late(b: Builder, race: Record, own: Value, row: Value, first: Value, end: Value) -> Value:
@@ -68,7 +68,7 @@ def _late(b: Builder, race: Record, own: Value, row: Value, first: Value, end: V
 
     for when, who in _READS:
         starts = (plane_of(b, race, name, b.resize(first, "i64")) for name in (when, who))
-        then, them = (gather(start, numbers) for start in starts)
-        reader = warp_of(b, them)
-        late |= (then > gather(row, reader)) & (reader != b.splat(own))
+        stamps, parties = (gather(start, numbers) for start in starts)
+        reader = warp_of(b, parties)
+        late |= (stamps > gather(row, reader)) & (reader != b.splat(own))
     return b.bitcast(late & inside, "i32")

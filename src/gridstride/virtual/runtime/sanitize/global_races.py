@@ -62,6 +62,8 @@ def _access(m: IrModule, kind: str) -> None:
         else:
             race.storing = mask
             race.storing_bytes = size
+            with b.if_(((strength & (LANED - 1 | LANED | OF_ATOMIC)) == LANED) & (warp.lane_epoch != 0)):
+                b.call("void", "gs_lanes_wrote", warp, race, mask)
         for half in range(2):
             if half and kind == "load":
                 with b.if_(twice):
@@ -79,25 +81,25 @@ def _access(m: IrModule, kind: str) -> None:
             at = (first - start) >> b.resize(shift, "i64")
             end = at + b.resize(count * HALF, "i64")
             inside = (end <= units) & (first >= start)
-            known = _Known(kind, warp, race, shadow)
+            context = _Context(kind, warp, race, shadow)
             contiguous, apart = b.new_label("run"), b.new_label("apart")
             b.branch(run & inside, contiguous, apart)
             b.start(contiguous)
-            _rows_of_units(b, known, at, count, me, half)
+            _rows_of_units(b, context, at, count, me, half)
             b.jump(over)
             b.start(apart)
             alike, several = b.new_label("alike"), b.new_label("several")
             b.branch(inside & (is_full & _same(b, distance, constant(RECORDS, 0))), alike, several)
             b.start(alike)
             lane = HALF * half
-            others = i64(1 << SEVERAL_BIT)
+            crowd = i64(1 << SEVERAL_BIT)
             if kind == "store":
                 b.call("void", "gs_global_crowd", warp, race, me, first, i32(lane))
-                others = b.select((strength & OF_ATOMIC) != 0, others, i64(0))
-            _one_place(b, known, at, count, me | others | lane)
+                crowd = b.select((strength & OF_ATOMIC) != 0, crowd, i64(0))
+            _single_range(b, context, at, count, me | crowd | lane)
             b.jump(over)
             b.start(several)
-            _columns_of_units(b, known, own, part, count, me, half)
+            _columns_of_units(b, context, own, part, count, me, half)
             b.jump(over)
             b.start(over)
 
@@ -129,7 +131,7 @@ def _same(b: Builder, distance: Value, entry: Value) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Context:
     """An access by its kind and its warp, and what is known of earlier ones: the block's record, the shadow."""
 
     kind: str
@@ -138,9 +140,9 @@ class _Known:
     shadow: Record
 
 
-def _rows_of_units(b: Builder, known: _Known, first: Value, count: Value, me: Value, half: int) -> None:
+def _rows_of_units(b: Builder, context: _Context, first: Value, count: Value, me: Value, half: int) -> None:
     """Units in a row, `count` of them a lane's."""
-    where = known.warp, known.race, known.shadow
+    where = context.warp, context.race, context.shadow
     at, fold = b.alloca("i32"), b.call("i32", "llvm.cttz.i32", count, constant("i1", True))
     total = count * HALF
     b.store(i32(0), at)
@@ -151,26 +153,26 @@ def _rows_of_units(b: Builder, known: _Known, first: Value, count: Value, me: Va
         number = vector_constant("i32", range(HALF)) + b.splat(j, HALF)
         lanes = (number >> b.splat(fold, HALF)) + HALF * half
         entries = b.splat(me, HALF) | b.resize(lanes, "i64")
-        b.call("void", f"gs_global_run_{known.kind}", *where, first + b.resize(j, "i64"), entries)
+        b.call("void", f"gs_global_run_{context.kind}", *where, first + b.resize(j, "i64"), entries)
 
 
-def _one_place(b: Builder, known: _Known, first: Value, count: Value, entry_: Value) -> None:
+def _single_range(b: Builder, context: _Context, first: Value, count: Value, entry_: Value) -> None:
     """The units of lanes that all name the same."""
-    where = known.warp, known.race, known.shadow
+    where = context.warp, context.race, context.shadow
     at = b.alloca("i32")
     b.store(i32(0), at)
     with b.loop() as done:
         j = b.load("i32", at)
         b.break_if(j >= count, done)
         b.store(j + 1, at)
-        b.call("void", f"gs_global_one_{known.kind}", *where, first + b.resize(j, "i64"), entry_)
+        b.call("void", f"gs_global_one_{context.kind}", *where, first + b.resize(j, "i64"), entry_)
 
 
 def _columns_of_units(
-    b: Builder, known: _Known, address: Value, mask: Value, count: Value, me: Value, half: int
+    b: Builder, context: _Context, address: Value, mask: Value, count: Value, me: Value, half: int
 ) -> None:  # fmt: skip
     """Each active lane's units, wherever they are; lanes outside of global memory have none."""
-    shadow = known.shadow
+    shadow = context.shadow
     shift = b.splat(b.resize(shadow.shift, "i64"), HALF)
     unit = (address - b.splat(shadow.start, HALF)) >> shift
     inside = unit < b.splat(shadow.units, HALF)
@@ -183,7 +185,7 @@ def _columns_of_units(
         b.break_if(j >= count, done)
         b.store(j + 1, at)
         units = unit + b.splat(b.resize(j, "i64"), HALF)
-        b.call("void", f"gs_global_apart_{known.kind}", known.warp, known.race, shadow, units, entries, mask)
+        b.call("void", f"gs_global_apart_{context.kind}", context.warp, context.race, shadow, units, entries, mask)
 
 
 def _range(m: IrModule, kind: str) -> None:
@@ -200,9 +202,9 @@ def _range(m: IrModule, kind: str) -> None:
         long, start = b.resize(shift, "i64"), shadow.start
         with b.if_(address < start):
             b.ret()
-        away, round_up = address - start, (1 << long) - 1
-        first = (away + round_up) >> long
-        end = b.intrinsic("umin", (away + bytes_) >> long, shadow.units)
+        offset, round_up = address - start, (1 << long) - 1
+        first = (offset + round_up) >> long
+        end = b.intrinsic("umin", (offset + bytes_) >> long, shadow.units)
         entries, at = b.splat(me | b.resize(lane, "i64"), HALF), b.alloca("i64")
         b.store(first, at)
         with b.loop() as done:
@@ -226,16 +228,16 @@ def _unfenced(m: IrModule) -> None:
         records = b.call(RECORDS, gather, pointers, i32(8), bits, constant(RECORDS, 0))
         recent = records >= b.splat(b.resize(race.first, "i64") << 32, HALF)
         generic = (records & (GENERIC_WRITE | MOST_EPOCHS << EPOCH_BIT)) != 0
-        with b.lanes(b.resize(b.bitcast(recent & generic, "i16"), "i32")) as one:
-            theirs = b.extract(records, one)
+        with b.lanes(b.resize(b.bitcast(recent & generic, "i16"), "i32")) as suspect:
+            theirs = b.extract(records, suspect)
             stamp = b.resize(theirs >> 32, "i32")
             index = stamp - shadow.base
             with b.if_(index < shadow.event_limit):
                 who = event_of(b, shadow, index).who
                 fenced = b.load("i32", entry(b, race.field("fenced"), b.resize(who, "i32") & (LANES - 1)))
                 with b.if_(((who >> 5) == race.block) & (stamp > fenced)):
-                    address = shadow.start + (b.extract(units, one) << b.resize(shadow.shift, "i64"))
-                    arguments = i32(FAULT["proxy_fence"]), b.extract(entries, one), theirs, address, i32(0)
+                    address = shadow.start + (b.extract(units, suspect) << b.resize(shadow.shift, "i64"))
+                    arguments = i32(FAULT["proxy_fence"]), b.extract(entries, suspect), theirs, address, i32(0)
                     b.call("void", "gs_global_report", warp, *arguments)
                     b.ret()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gridstride.virtual.abi.finding_kinds import FAULT
+from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import (
     CHECKED,
@@ -30,6 +31,7 @@ from gridstride.virtual.runtime.sanitize.global_lane_races import (
     atomic_and_strong,
     emit_lane_races,
     lanes_behind_fences,
+    withheld,
 )
 
 HALF = LANES // 2
@@ -46,7 +48,7 @@ def emit_global_units(m: IrModule) -> None:
     for kind in ("load", "store"):
         _run(m, kind)
         _apart(m, kind)
-        _one(m, kind)
+        _single_entry(m, kind)
         _blind(m, kind)
     for against in ("load", "writes", "reads"):
         _meet(m, against)
@@ -84,7 +86,7 @@ def _run(m: IrModule, kind: str) -> None:
 
         units = b.splat(first, HALF) + vector_constant("i64", range(HALF))
         everywhere = constant("i16", -1)
-        _look(b, kind, (warp, race, shadow), units, entries, everywhere, Planes(load, store))
+        _compare_and_note(b, kind, (warp, race, shadow), units, entries, everywhere, Planes(load, store))
 
 
 def _apart(m: IrModule, kind: str) -> None:
@@ -113,7 +115,7 @@ def _apart(m: IrModule, kind: str) -> None:
                 with b.if_(crowd != 0):
                     b.call("i16", "gs_global_lanes_writes", warp, race, shadow, units, entries, last, crowd)
 
-        _look(b, kind, (warp, race, shadow), units, entries, mask, Planes(load, store, noted))
+        _compare_and_note(b, kind, (warp, race, shadow), units, entries, mask, Planes(load, store, noted))
 
 
 def _stamps(b: Builder, records: Value) -> Value:
@@ -137,11 +139,11 @@ def _lanes_apart(b: Builder, records: Value, entries: Value) -> Value:
     step = records ^ entries
     same = (step & ((0xFFFFFFFF << 32) | _EPOCHS)) == 0
     watched = (entries & _EPOCHS) != 0
-    others = (step & _LANE) | (records & (1 << SEVERAL_BIT))
-    return same & watched & (others != 0) & ~atomic_and_strong(b, records, entries)
+    other_lanes = (step & _LANE) | (records & (1 << SEVERAL_BIT))
+    return same & watched & (other_lanes != 0) & ~atomic_and_strong(b, records, entries)
 
 
-def _known(b: Builder, last: Value, entries: Value, mask: Value) -> None:
+def _return_if_noted(b: Builder, last: Value, entries: Value, mask: Value) -> None:
     """Returns where an access like this one, by this warp since it last met others, is noted already: whoever came
     later has looked at it then.
     """
@@ -151,7 +153,7 @@ def _known(b: Builder, last: Value, entries: Value, mask: Value) -> None:
         b.ret()
 
 
-def _look(
+def _compare_and_note(
     b: Builder, kind: str, where: tuple[Record, Record, Record], units: Value, entries: Value, mask: Value,
     planes: Planes,
 ) -> None:  # fmt: skip
@@ -169,15 +171,15 @@ def _look(
         idle, slow = b.new_label("idle"), b.new_label("slow")
         b.branch(recent == 0, idle, slow, likely=True)
         b.start(slow)
-        others = _stamps(b, records) != _stamps(b, entries)
+        differ = _stamps(b, records) != _stamps(b, entries)
         # Two that are strong everywhere never race, and counters have many of them.
-        both = records & entries & (STRONG << 5)
-        weak, unchecked = both == 0, constant(_BITS, -1)
+        common = records & entries & (STRONG << 5)
+        weak, unchecked = common == 0, constant(_BITS, -1)
         if kind == "load" or read:
             checked = (records if kind == "load" else entries) & (CHECKED << 5)
             unchecked = checked != (CHECKED << 5)
             weak &= unchecked
-        suspects = recent & b.bitcast(others & weak, "i16")
+        suspects = recent & b.bitcast(differ & weak, "i16")
         apart = recent & b.bitcast(_lanes_apart(b, records, entries) & unchecked, "i16")
         against = "load" if kind == "load" else "reads" if read else "writes"
         for name, some in ((f"meet_{against}", suspects), (f"lanes_{against}", apart)):
@@ -188,7 +190,7 @@ def _look(
         b.start(idle)
 
     last = load("read" if kind == "load" else "written")
-    _known(b, last, entries, mask)
+    _return_if_noted(b, last, entries, mask)
     if kind == "load":
         meet(load("written"), read=False)
         _remember_read(b, race, base, last, entries, mask, store)
@@ -196,12 +198,12 @@ def _look(
     meet(last, read=False)
     for plane in ("read", "read_before"):
         meet(load(plane), read=True)
-    quiet, kept = b.load("i16", silent), _stronger(b, last, entries)
+    quiet, stronger = b.load("i16", silent), _stronger(b, last, entries)
     with b.if_(quiet == 0, likely=True):
-        store("written", kept, None)
+        store("written", stronger, None)
         planes.noted()
         b.ret()
-    store("written", kept, ~quiet)
+    store("written", stronger, ~quiet)
 
 
 def _stronger(b: Builder, last: Value, entries: Value) -> Value:
@@ -237,8 +239,8 @@ def _blind(m: IrModule, kind: str) -> None:
             f"{RECORDS} records", "i16 blind")  # fmt: skip
     with m.function("void", f"gs_global_blind_{kind}", *head, cold=True) as (b, args):
         warp, _, shadow, units, entries, records, blind = args
-        with b.lanes(b.resize(blind, "i32")) as one:
-            unit, mine, theirs = (b.extract(v, one) for v in (units, entries, records))
+        with b.lanes(b.resize(blind, "i32")) as index:
+            unit, mine, theirs = (b.extract(v, index) for v in (units, entries, records))
             arguments = (
                 i32(FAULT["non_coherent_read"]),
                 mine,
@@ -263,7 +265,7 @@ def _remember_read(
     store("read", b.select(again, shared, entries), None)
 
 
-def _one(m: IrModule, kind: str) -> None:
+def _single_entry(m: IrModule, kind: str) -> None:
     """The same for one unit; where somebody else was, it goes the long way."""
     head = ("warp* warp", "race* race", "shadow* shadow", "i64 unit", "i64 mine")
     with m.function("void", f"gs_global_one_{kind}", *head) as (b, (warp, race, shadow, unit, entry_)):
@@ -293,22 +295,22 @@ def _meet(m: IrModule, against: str) -> None:
     """Of a load, or of a store against earlier writes or reads: reports what did not happen before; gives the lanes
     that store what is there already, which is no write.
     """
-    kind = "load" if against == "load" else "store"
+    writes = int(against != "load")
     head = ("warp* warp", "race* race", "shadow* shadow", f"{RECORDS} units", f"{RECORDS} entries",
             f"{RECORDS} records", "i16 suspects")  # fmt: skip
     with m.function("i16", f"gs_global_meet_{against}", *head) as (b, args):
         warp, race, shadow, units, entries, records, suspects = args
-        own, left, silent = warp.warp, b.alloca("i32"), b.alloca("i32")
+        own, remaining, silent = warp.warp, b.alloca("i32"), b.alloca("i32")
         stamps, read = _stamps(b, records), constant("i1", against == "reads")
-        b.store(b.resize(suspects, "i32"), left)
+        b.store(b.resize(suspects, "i32"), remaining)
         b.store(i32(0), silent)
         with b.loop() as done:
-            now = b.load("i32", left)
+            now = b.load("i32", remaining)
             b.break_if(now == 0, done)
             lane = b.call("i32", "llvm.cttz.i32", now, constant("i1", True))
             alike = stamps == b.splat(b.extract(stamps, lane), HALF)
             group = b.resize(b.bitcast(alike, "i16"), "i32") & now
-            b.store(now ^ group, left)
+            b.store(now ^ group, remaining)
             stamp = b.extract(stamps, lane)
             apart = group & lanes_behind_fences(b, warp, race, shadow, stamp, (entries, records))
             with b.if_(apart != 0):
@@ -316,8 +318,13 @@ def _meet(m: IrModule, against: str) -> None:
                 same = b.call("i16", f"gs_global_lanes_{against}", *where)
                 b.store(b.load("i32", silent) | b.resize(same, "i32"), silent)
             needed = b.call("i32", "gs_stamp_order", race, own, b.extract(records, lane), read)
-            with b.if_(needed != 0), b.lanes(group) as one:
-                _conflict(b, kind, (warp, race, shadow), needed, one, (units, entries, records), silent)
+            vectors = units, entries, records
+            with b.if_(needed != 0), b.lanes(group) as index:
+                _conflict(b, writes, (warp, race, shadow), needed, index, vectors, silent)
+            if against != "reads":
+                alone = b.select(needed == 0, group & withheld(b, race, shadow, own, stamp, records), i32(0))
+                with b.if_(alone != 0), b.lanes(alone) as index:
+                    _conflict(b, writes | SINGLE_LANE_WAIT, (warp, race, shadow), i32(STRONG), index, vectors, silent)
         b.ret(b.resize(b.load("i32", silent), "i16"))
 
 
@@ -326,28 +333,28 @@ def _strength(b: Builder, record: Value) -> Value:
 
 
 def _conflict(
-    b: Builder, kind: str, where: tuple[Record, Record, Record], needed: Value, one: Value,
+    b: Builder, writes: int, where: tuple[Record, Record, Record], needed: Value, index: Value,
     vectors: tuple[Value, Value, Value], silent: Value,
 ) -> None:  # fmt: skip
     warp, race, shadow = where
-    unit, mine, theirs = (b.extract(v, one) for v in vectors)
+    unit, mine, theirs = (b.extract(v, index) for v in vectors)
     weakest = b.intrinsic("umin", _strength(b, mine), _strength(b, theirs))
     with b.if_(weakest < needed):
         address, lane = _address(b, shadow, unit), b.resize(mine, "i32") & (LANES - 1)
         loud, done = b.new_label("loud"), b.new_label("told")
-        if kind == "store":
+        if writes & 1:
             same = b.call("i1", "gs_race_silent", race, lane, address, b.pointer(address), shadow.shift)
-            b.store(b.load("i32", silent) | (b.resize(same, "i32") << one), silent)
+            b.store(b.load("i32", silent) | (b.resize(same, "i32") << index), silent)
             b.branch(same, done, loud)
         else:
             b.jump(loud)
         b.start(loud)
-        b.call("void", "gs_global_report", warp, RACES, mine, theirs, address, i32(int(kind == "store")))
+        b.call("void", "gs_global_report", warp, RACES, mine, theirs, address, i32(writes))
         b.jump(done)
         b.start(done)
 
 
 def _address(b: Builder, shadow: Record, unit: Value) -> Value:
     """Where a unit begins in memory."""
-    away = unit << b.resize(shadow.shift, "i64")
-    return shadow.start + away
+    offset = unit << b.resize(shadow.shift, "i64")
+    return shadow.start + offset

@@ -83,11 +83,11 @@ def _give(m: IrModule) -> None:
     with m.function("void", "gs_phase_gave", "warp* warp") as (b, (warp,)):
         race, own = _watched(b, warp), warp.warp
         # What the warp does from now on is later than what it has given.
-        ahead = b.call("i32", "gs_stamps_take", race, i32(1))
+        stamp = b.call("i32", "gs_stamps_take", race, i32(1))
         race.released_at = b.intrinsic("umax", b.load("i32", entry(b, race.field("acquired"), own)), race.released_at)
-        b.store(ahead, entry(b, row_of(b, race, own), own))
-        b.store(ahead, entry(b, race.field("current"), own))
-        b.call("void", "gs_stamp_enter", race, ahead, own)
+        b.store(stamp, entry(b, row_of(b, race, own), own))
+        b.store(stamp, entry(b, race.field("current"), own))
+        b.call("void", "gs_stamp_enter", race, stamp, own)
 
 
 def _flip(m: IrModule) -> None:
@@ -103,8 +103,8 @@ def _get(m: IrModule) -> None:
         race, own = _watched(b, warp), warp.warp
         released = race.field("released")
         clock = b.call("ptr", "gs_phase_slot", race, pointer)
-        given = b.select(clock == NULL, released, b.offset(clock, _CLOCK))
-        _join(b, b.select(relaxed, released, row_of(b, race, own)), given)
+        source = b.select(clock == NULL, released, b.offset(clock, _CLOCK))
+        _join(b, b.select(relaxed, released, row_of(b, race, own)), source)
         with b.if_(~relaxed):
             time = entry(b, race.field("acquired"), own)
             b.store(b.intrinsic("umax", b.load("i32", time), race.released_at), time)

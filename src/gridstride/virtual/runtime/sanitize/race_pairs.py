@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from gridstride.virtual.abi.finding_kinds import FAULT
-from gridstride.virtual.abi.finding_records import FINDING, GLOBAL_RACE, GLOBAL_RACE_OF_LANES, MAX_FINDINGS, PAIRS
+from gridstride.virtual.abi.finding_records import (
+    FINDING,
+    GLOBAL_RACE,
+    GLOBAL_RACE_OF_LANES,
+    MAX_FINDINGS,
+    PAIRS,
+    SINGLE_LANE_WAIT,
+)
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import SITE_BIT
 from gridstride.virtual.ir.builder import Builder, IrModule, Record, Value, constant
@@ -17,15 +24,15 @@ SITES = (1 << 28) - 1
 
 def emit_pairs(m: IrModule) -> None:
     """gs_global_report: counts a race between the accesses of two entries, or what else is of a `kind`; the first of
-    its pair becomes a finding.
+    its pair becomes a finding. `writes`: 1 where `mine` does, and SINGLE_LANE_WAIT.
     """
     _count(m)
     head = ("warp* warp", "i32 kind", "i64 mine", "i64 theirs", "i64 address", "i32 writes")
     with m.function("void", "gs_global_report", *head, cold=True) as (b, (warp, kind, mine, theirs, address, writes)):
         launch = warp.launch
         shadow = launch.shadow
-        here, there = ((r >> SITE_BIT) & _SITES_OF_ENTRY for r in (mine, theirs))
-        pair = [b.resize(site, "i32") for site in (here, there)]
+        own_site, other_site = ((r >> SITE_BIT) & _SITES_OF_ENTRY for r in (mine, theirs))
+        pair = [b.resize(site, "i32") for site in (own_site, other_site)]
         index = b.resize(theirs >> 32, "i32") - shadow.base
         with b.if_(index >= shadow.event_limit):
             b.ret()  # nobody knows whose it was
@@ -36,9 +43,9 @@ def emit_pairs(m: IrModule) -> None:
         races = b.select(alone, i32(GLOBAL_RACE_OF_LANES), i32(GLOBAL_RACE))
         told_as = b.select(kind == FAULT["race"], races, kind)
         with b.if_(new_pair(b, launch, told_as, *pair)):
-            values = {"kind": kind, "space": i32(1), "writes": writes, "address": address,
+            values = {"kind": kind, "space": i32(1), "writes": writes & 1, "address": address,
                       "site": pair[0], "other_site": pair[1],
-                      "lane": _lane(b, mine), "other_lane": _lane(b, theirs),
+                      "lane": _lane(b, mine), "other_lane": _lane(b, theirs) | (writes & SINGLE_LANE_WAIT),
                       "warp": own, "other_block": block, "other_warp": other}  # fmt: skip
             _add(b, warp, launch, values)
 

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.finding_records import SINGLE_LANE_WAIT
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.race_shadows import ATOMIC, LANE_SHADOW, VOLATILE
+from gridstride.virtual.abi.race_shadows import ATOMIC, COMPARED, COPIED, LANE_SHADOW, SEVERAL, VOLATILE
 from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant, wide
 from gridstride.virtual.runtime.common import i32
 from gridstride.virtual.runtime.sanitize import lane_orders
 from gridstride.virtual.runtime.sanitize.clocks import row_of
 from gridstride.virtual.runtime.sanitize.lane_atomics import emit_lane_atomics
+from gridstride.virtual.runtime.sanitize.lane_loads import emit_lane_loads
 from gridstride.virtual.runtime.sanitize.lane_orders import block_lanes, emit_lane_orders
 from gridstride.virtual.runtime.sanitize.shared_races import plane_of
 from gridstride.virtual.runtime.sanitize.uninitialised.unset_shared import units_of
@@ -31,23 +32,21 @@ from gridstride.virtual.runtime.sanitize.uninitialised.unset_shared import units
 WRITTEN, READ = 0, 1
 """The planes of a unit."""
 
-SEVERAL = 0x80
-"""Beside a lane: others of its warp have read the unit in the same epoch, or done an atomic there."""
-
 
 def emit_lanes(m: IrModule) -> None:
-    """gs_lanes_begin, _sync, _gather, _join, _members, _load, _store, _atomic, _checked, _copied; see each."""
+    """gs_lanes_begin, _sync, _gather, _join, _members, _load, _store, _atomic, _checked, _copied, _received."""
     vector = wide("i32")
     with m.function("void", "gs_lanes_begin", "lanes* lanes") as (b, (lanes,)):
         pointer = lanes.field("epoch")
         now = b.load(vector, pointer, align=4)
-        for field in ("met", "gathered"):
+        for field in ("met", "gathered", "begun"):
             b.store(now, lanes.field(field), align=4)
         b.store(now + 1, pointer, align=4)
         lane_orders.begin(b, lanes, now)
     emit_lane_orders(m)
     for name, fields in (("sync", ("met", "gathered")), ("gather", ("gathered",))):
         with m.function("void", f"gs_lanes_{name}", "warp* warp") as (b, (warp,)):
+            b.call("void", "gs_lanes_together", warp)
             b.call("void", "gs_lanes_meet", warp)
             lanes = block_lanes(b, warp)
             pointer = _epoch(b, lanes, warp)
@@ -58,9 +57,11 @@ def emit_lanes(m: IrModule) -> None:
             b.store(now + 1, pointer)
     _join(m)
     emit_lane_atomics(m)
-    for kind in ("load", "store", "atomic", "checked"):
+    emit_lane_loads(m)
+    for kind in ("load", "store", "atomic", "checked", "compared"):
         _access(m, kind)
     _copied(m)
+    _received(m)
     _overwritten(m)
 
 
@@ -75,12 +76,12 @@ def _row(b: Builder, lanes: Record, warp: Record, lane: Value) -> Value:
     return b.offset(lanes.field("known"), number * (4 * LANES))
 
 
-def _met(b: Builder, lanes: Record, warp: Record, plane: int) -> Value:
+def _met_epoch(b: Builder, lanes: Record, warp: Record, plane: int) -> Value:
     """The last epoch whose writes, or reads, no lane of the warp can be ahead of."""
     return b.load("i32", lanes.field("met" if plane == WRITTEN else "gathered", b.resize(warp.warp, "i64")))
 
 
-def _known_of(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value) -> Value:
+def _acquired_epoch(b: Builder, lanes: Record, warp: Record, lane: Value, other: Value) -> Value:
     """Up to which epoch a lane knows another one."""
     return b.load("i32", b.offset(_row(b, lanes, warp, lane), b.resize(other, "i64") * 4))
 
@@ -100,6 +101,7 @@ def _join(m: IrModule) -> None:
             b.call("void", "gs_lanes_sync", warp)
             b.ret()
         b.terminated = False
+        b.call("void", "gs_lanes_together", warp)
         b.call("void", "gs_lanes_meet", warp)
         lanes = block_lanes(b, warp)
         pointer, joined = _epoch(b, lanes, warp), b.alloca(vector, align=64)
@@ -121,19 +123,19 @@ def _join(m: IrModule) -> None:
         args,
     ):
         warp, site, active, members, gather = args
-        left = b.alloca("i32")
-        b.store(active, left)
+        remaining = b.alloca("i32")
+        b.store(active, remaining)
         with b.loop() as done:
-            rest = b.load("i32", left)
-            b.break_if(rest == 0, done)
-            lane = b.call("i32", "llvm.cttz.i32", rest, constant("i1", False))
+            unjoined = b.load("i32", remaining)
+            b.break_if(unjoined == 0, done)
+            lane = b.call("i32", "llvm.cttz.i32", unjoined, constant("i1", False))
             mask = b.extract(members, lane)
-            others = mask & active & ~b.bitcast(members == b.splat(mask), "i32")
-            with b.if_(others != 0):
-                other = b.call("i32", "llvm.cttz.i32", others, constant("i1", True))
+            mismatched = mask & active & ~b.bitcast(members == b.splat(mask), "i32")
+            with b.if_(mismatched != 0):
+                other = b.call("i32", "llvm.cttz.i32", mismatched, constant("i1", True))
                 b.call("void", "gs_report_masks", warp, site, lane, other, members)
             b.call("void", "gs_lanes_join", warp, mask, gather)
-            b.store(rest & ~(mask | (i32(1) << lane)), left)
+            b.store(unjoined & ~(mask | (i32(1) << lane)), remaining)
 
 
 def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
@@ -143,10 +145,10 @@ def _entry(b: Builder, lanes: Value, unit: Value, plane: int) -> Value:
 
 
 def _access(m: IrModule, kind: str) -> None:
-    """gs_lanes_load and _store, `strength` 0 or VOLATILE; gs_lanes_atomic; gs_lanes_checked, for atomics that look at
-    the value (checks_value): they are held against plain writes alone and leave no record.
+    """gs_lanes_load and _store, `strength` 0 or VOLATILE; gs_lanes_atomic; gs_lanes_checked and _compared, for atomics
+    that look at the value (checks_value): they are held against plain writes alone, and leave no record, or a COMPARED.
     """
-    strong = kind in ("atomic", "checked")
+    strong = kind in ("atomic", "checked", "compared")
     head = ("warp* warp", "i32 site", "i32 mask", f"{wide('i32')} address", "i32 size")
     with m.function("void", f"gs_lanes_{kind}", *head, *(() if strong else ("i32 strength",))) as (b, args):
         warp, site, mask, address, size, *more = args
@@ -154,22 +156,43 @@ def _access(m: IrModule, kind: str) -> None:
         race = warp.block.race
         epoch, own = b.load("i32", _epoch(b, lanes, warp)), warp.warp
         strength = i32(ATOMIC) if strong else more[0]
-        known = _Known(warp, race, lanes, epoch, i32(ATOMIC | VOLATILE) if strong else (strength >> 1) & ATOMIC)
+        # A poll is ATOMIC, too: it does not race with volatile stores.
+        passes = i32(ATOMIC | VOLATILE) if strong else ((strength >> 1) & ATOMIC) | ((strength << 1) & VOLATILE)
+        passes_others = passes
+        if not strong:
+            passes |= ~strength & COMPARED if kind == "load" else COMPARED
+            # Between warps volatile accesses do not race, and a volatile load may be the one that is told.
+            passes_others = passes | VOLATILE
+        if kind == "load":
+            passes_others = b.select((strength & VOLATILE) == 0, passes_others, i32(-1))
+        context = _Context(kind, warp, race, lanes, epoch, passes, passes_others)
         if kind == "store":
             race.storing_bytes = size
+        looked_at = b.alloca("i32")
+        b.store(mask, looked_at)
+        if kind == "load":
+            with b.if_(strength == 0, likely=True):
+                b.store(b.call("i32", "gs_lanes_note_loads", warp, site, mask, address, size), looked_at)
         # What one instruction writes is held against what was there before it, so all are checked before any is noted.
-        with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
-            _against(b, known, WRITTEN, site, lane, unit, writes=kind == "store")
+        with b.lanes(b.load("i32", looked_at)) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
+            _against(b, context, WRITTEN, site, lane, unit, writes=kind == "store")
             if kind in ("store", "atomic"):
-                _against(b, known, READ, site, lane, unit, writes=False)
+                _against(b, context, READ, site, lane, unit, writes=False)
         if kind == "checked":
             return
+        if kind == "load":
+            with b.if_(strength == 0, likely=True):
+                b.ret()
+            b.terminated = False
+            strength = strength & ~COMPARED
+        elif kind == "compared":
+            strength = i32(ATOMIC | COMPARED)
         me = (site << 16) | (own << 8) | strength
         with b.lanes(mask) as lane, units_of(b, race, b.extract(address, lane), size) as unit:
             entry = _entry(b, lanes, unit, READ if kind == "load" else WRITTEN)
             if kind == "store":
-                _at_once(b, known, entry, (site, lane, mask), address, unit)
-            _note(b, known, entry, lane, me | lane, kind)
+                _same_instruction(b, context, entry, (site, lane, mask), address, unit)
+            _note(b, context, entry, lane, me | lane, "atomic" if strong else kind)
 
 
 def _copied(m: IrModule) -> None:
@@ -182,6 +205,29 @@ def _copied(m: IrModule) -> None:
             b.call("void", "gs_lanes_store", warp, entry.site, active, offsets, entry.size, i32(0))
 
 
+def _received(m: IrModule) -> None:
+    """gs_lanes_received: an entry of the queue of copies has landed for some lanes, and is released."""
+    with m.function("void", "gs_lanes_received", "warp* warp", "copy* copy", "i32 mask") as (b, (warp, entry, mask)):
+        lanes, race = block_lanes(b, warp), warp.block.race
+        # Where nobody waits for others, all that come to know of the copy later do so for themselves.
+        alone = b.load(wide("i32"), lanes.field("knowing"), align=4) == b.splat(i32(-1))
+        with b.if_((warp.observed == 0) | (b.bitcast(alone, "i32") == -1)):
+            b.ret()
+        now = b.load("i32", _epoch(b, lanes, warp)) - 1
+        me = (entry.site << 16) | ((warp.warp << 8) | COPIED)
+        with b.lanes(mask) as lane:
+            offset = b.load("i64", b.offset(entry.field("target"), b.resize(lane, "i64") * 8)) - warp.shared
+            bytes_ = b.load("i32", b.offset(entry.field("bytes"), b.resize(lane, "i64") * 4))
+            size = b.intrinsic("umax", entry.size, bytes_)
+            with (
+                b.if_(offset < warp.shared_size),  # not in another block of the cluster
+                units_of(b, race, b.resize(offset, "i32"), size) as unit,
+            ):
+                slot = _entry(b, lanes, unit, WRITTEN)
+                b.store(now, slot)
+                b.store(me | lane, b.offset(slot, 4))
+
+
 def _overwritten(m: IrModule) -> None:
     """gs_lanes_overwritten: a copy lands where lanes of its warp read that had not met since when it was started."""
     head = ("warp* warp", "copy* copy", "i32 lane", "i32 offset", "i32 size")
@@ -191,14 +237,14 @@ def _overwritten(m: IrModule) -> None:
             entry = _entry(b, lanes, unit, READ)
             who, epoch = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
             other = who & (LANES - 1)
-            known = b.intrinsic("umax", copy.met, _known_of(b, lanes, warp, lane, other))
+            ordered_until = b.intrinsic("umax", copy.met, _acquired_epoch(b, lanes, warp, lane, other))
             ours = ((who >> 8) & (LANES - 1)) == warp.warp
             apart = (other != lane) | ((who & SEVERAL) != 0)
-            with b.if_(ours & apart & (epoch > known)):
-                one = b.select(other == lane, other ^ 1, other)
+            with b.if_(ours & apart & (epoch > ordered_until)):
+                other_lane = b.select(other == lane, other ^ 1, other)
                 where = unit << b.resize(race.shift, "i64")
-                them = (warp.warp << 8) | one
-                b.call("void", "gs_report", warp, i32(FAULT["race"]), copy.site, lane, who >> 16, them, where)
+                other_thread = (warp.warp << 8) | other_lane
+                b.call("void", "gs_report", warp, i32(FAULT["race"]), copy.site, lane, who >> 16, other_thread, where)
 
 
 def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value) -> Value:
@@ -208,111 +254,133 @@ def _same_warp(b: Builder, entry: Value, epoch: Value, who: Value, number: Value
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The warp that makes an access, what its block and its lanes know of earlier ones, and the lanes' epoch; `passes`
-    are the strengths of those that the access does not race with.
+class _Context:
+    """An access's kind, the warp that makes it, what its block and its lanes know of earlier ones, and the lanes'
+    epoch; `passes` are the strengths of those that the access does not race with, `passes_others` those
+    of other warps.
     """
 
+    kind: str
     warp: Record
     race: Record
     lanes: Record
     epoch: Value
     passes: Value
+    passes_others: Value
 
 
 def _against(
-    b: Builder, seen: _Known, plane: int, site: Value, lane: Value, unit: Value, *, writes: bool
+    b: Builder, context: _Context, plane: int, site: Value, lane: Value, unit: Value, *, writes: bool
 ) -> None:  # fmt: skip
-    warp, race, lanes = seen.warp, seen.race, seen.lanes
-    entry, hidden, own_last = _entry(b, lanes, unit, plane), b.alloca("i1"), b.alloca("i1")
-    b.store(constant("i1", False), hidden)
-    b.store(constant("i1", True), own_last)
+    warp, race, lanes = context.warp, context.race, context.lanes
+    entry, suspect = _entry(b, lanes, unit, plane), b.alloca("i1")
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
-    met, known = _met(b, lanes, warp, plane), _known_of(b, lanes, warp, lane, other)
-    epoch, them = b.load("i32", entry), (who >> 8) & (LANES - 1)
-    now, ours = epoch > b.intrinsic("umax", met, known), them == warp.warp
-    several = (who & SEVERAL) != 0
-    apart = ((other != lane) | several) & ((who & seen.passes) == 0)
-    told_by_one = lane_orders.not_told(b, lanes, warp, lane, (them, other, epoch)) & ~ours & ((who & seen.passes) == 0)
-    with b.if_(told_by_one):
+    met, acquired = _met_epoch(b, lanes, warp, plane), _acquired_epoch(b, lanes, warp, lane, other)
+    epoch, other_warp = b.load("i32", entry), (who >> 8) & (LANES - 1)
+    ours = (who & (COPIED | ((LANES - 1) << 8))) == (warp.warp << 8)
+    apart = (other != lane) | ((who & SEVERAL) != 0)
+    among = (epoch > b.intrinsic("umax", met, acquired)) & apart & ours & ((who & context.passes) == 0)
+    by_one_lane = (
+        lane_orders.not_told(b, lanes, warp, lane, (other_warp, other, epoch))
+        & ~ours
+        & ((who & context.passes_others) == 0)
+    )
+    b.store(among, suspect)
+    with b.if_(by_one_lane):
         # What is unordered between the warps is reported as that: only what their order hides is the lanes'.
-        then = b.load("i32", plane_of(b, race, "written" if plane == WRITTEN else "read", unit))
-        known = b.load("i32", b.offset(row_of(b, race, warp.warp), b.resize(them, "i64") * 4))
-        b.store(then <= known, hidden)
-    told_by_one &= b.load("i1", hidden)
+        stamp = b.load("i32", plane_of(b, race, "written" if plane == WRITTEN else "read", unit))
+        acquired = b.load("i32", b.offset(row_of(b, race, warp.warp), b.resize(other_warp, "i64") * 4))
+        b.store(stamp <= acquired, suspect)
     if plane == WRITTEN:
         # Its own atomic is the last one noted: those before it, in the same epoch, it has heard of or not.
-        with b.if_(now & apart & ours & (other == lane) & ((who & ATOMIC) != 0)):
-            b.store(_unheard(b, lanes, warp, lane, epoch), own_last)
-        now &= b.load("i1", own_last)
-    with b.if_((now & apart & ours) | told_by_one):
+        with b.if_(among & (other == lane) & ((who & ATOMIC) != 0)):
+            b.store(_unheard(b, lanes, warp, lane, epoch), suspect)
+    with b.if_(b.load("i1", suspect)):
         where = unit << b.resize(race.shift, "i64")
         matters = constant("i1", True)
         if writes:
             old = b.offset(b.pointer(warp.shared), where)
             silent = b.call("i1", "gs_race_silent", race, lane, where, old, race.shift)
             matters = silent ^ matters
+        if plane == WRITTEN and context.kind in ("load", "store"):
+            volatile_atomic = ((context.passes & ATOMIC) != 0) & ((who & VOLATILE) != 0)
+            matters &= ~(volatile_atomic & _polled(b, lanes, unit))
         with b.if_(matters):
             # Where the lane itself was the last of several readers, another one stands for them.
-            one = b.select(told_by_one, other | SINGLE_LANE_WAIT, b.select(other == lane, other ^ 1, other))
-            them = (them << 8) | one
-            there = who >> 16
-            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, there, them, where)
+            other_lane = b.select(by_one_lane, other | SINGLE_LANE_WAIT, b.select(other == lane, other ^ 1, other))
+            other_thread = (other_warp << 8) | other_lane
+            other_site = who >> 16
+            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, other_site, other_thread, where)
+
+
+def _polled(b: Builder, lanes: Record, unit: Value) -> Value:
+    """An i1: a lane has waited for what a unit holds. It is a flag: volatile accesses to it do not race."""
+    entry = _entry(b, lanes, unit, READ)
+    who, flags = b.load("i32", b.offset(entry, 4)), ATOMIC | VOLATILE
+    begun = b.load("i32", lanes.field("begun", b.resize((who >> 8) & (LANES - 1), "i64")))
+    return ((who & flags) == flags) & (b.load("i32", entry) > begun)
 
 
 def _unheard(b: Builder, lanes: Record, warp: Record, lane: Value, epoch: Value) -> Value:
     """An i1: some other lane gave, up to an epoch, what a lane does not know of."""
     vector, number = wide("i32"), b.resize(warp.warp, "i64")
-    given = b.load(vector, b.offset(lanes.field("given"), number * (4 * LANES)), align=4)
-    known = b.load(vector, _row(b, lanes, warp, lane), align=4)
-    met = b.splat(_met(b, lanes, warp, WRITTEN))
-    ahead = b.intrinsic("umin", given, b.splat(epoch)) > b.intrinsic("umax", known, met)
-    others = b.bitcast(ahead, "i32") & ~(i32(1) << lane)
-    return others != 0
+    released = b.load(vector, b.offset(lanes.field("given"), number * (4 * LANES)), align=4)
+    acquired = b.load(vector, _row(b, lanes, warp, lane), align=4)
+    met = b.splat(_met_epoch(b, lanes, warp, WRITTEN))
+    unacquired = b.intrinsic("umin", released, b.splat(epoch)) > b.intrinsic("umax", acquired, met)
+    other_lanes = b.bitcast(unacquired, "i32") & ~(i32(1) << lane)
+    return other_lanes != 0
 
 
-def _at_once(
-    b: Builder, seen: _Known, entry: Value, store: tuple[Value, Value, Value], address: Value, unit: Value
+def _same_instruction(
+    b: Builder, context: _Context, entry: Value, store: tuple[Value, Value, Value], address: Value, unit: Value
 ) -> None:
     """Lanes that one instruction has write to one place race where they write different values: any may stay."""
-    warp, race = seen.warp, seen.race
+    warp, race = context.warp, context.race
     site, lane, mask = store
     who = b.load("i32", b.offset(entry, 4))
     other = who & (LANES - 1)
-    now = _same_warp(b, entry, seen.epoch, who, warp.warp)
+    now = _same_warp(b, entry, context.epoch, who, warp.warp)
     now &= (who >> 16) == site
     active = ((mask >> other) & 1) != 0
     where = unit << b.resize(race.shift, "i64")
-    ahead = where - b.resize(b.extract(address, other), "i64")
-    there = ahead < b.resize(race.storing_bytes, "i64")
-    others = (other != lane) & (race.values != NULL)
-    with b.if_(now & active & (there & others)):
+    offset = where - b.resize(b.extract(address, other), "i64")
+    overlaps = offset < b.resize(race.storing_bytes, "i64")
+    distinct = (other != lane) & (race.values != NULL)
+    with b.if_(now & active & (overlaps & distinct)):
         same = b.call("i1", "gs_same_value", race, lane, other)
         with b.if_(~same):
-            them = (warp.warp << 8) | other
-            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, site, them, where)
+            other_thread = (warp.warp << 8) | other
+            b.call("void", "gs_report", warp, i32(FAULT["race"]), site, lane, site, other_thread, where)
 
 
-def _note(b: Builder, seen: _Known, entry: Value, lane: Value, who: Value, kind: str) -> None:
-    warp, lanes = seen.warp, seen.lanes
+def _note(b: Builder, context: _Context, entry: Value, lane: Value, who: Value, kind: str) -> None:
+    warp, lanes = context.warp, context.lanes
     if kind in ("load", "atomic"):
         plane = READ if kind == "load" else WRITTEN
-        old, before = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
+        old, last_epoch = b.load("i32", b.offset(entry, 4)), b.load("i32", entry)
         other = old & (LANES - 1)
         ours = ((old >> 8) & (LANES - 1)) == warp.warp
         # Epochs go on with volatile accesses, too: what counts is whether this lane has heard of the one before it.
-        known = b.intrinsic("umax", _met(b, lanes, warp, plane), _known_of(b, lanes, warp, lane, other))
-        recent = ours & (before > known)
+        acquired = b.intrinsic("umax", _met_epoch(b, lanes, warp, plane), _acquired_epoch(b, lanes, warp, lane, other))
+        recent = ours & (last_epoch > acquired)
         several = (other != lane) | ((old & SEVERAL) != 0)
         atomic = (old & ATOMIC) != 0
+        if kind == "load":  # a flag stays one when a volatile load reads it elsewhere
+            who |= old & ((old >> 1) & (who >> 1) & ATOMIC)
         alike = recent & several & atomic if kind == "atomic" else recent & several
         who |= b.select(alike, i32(SEVERAL), i32(0))
         if kind == "atomic":
             # The lane's own plain write stays until all have met: it races with more.
-            stays = ours & (other == lane) & ~atomic & (before > _met(b, lanes, warp, plane))
-            b.store(b.select(stays, before, seen.epoch), entry)
+            stays = (
+                ours
+                & (other == lane)
+                & ((old & (ATOMIC | COPIED)) == 0)
+                & (last_epoch > _met_epoch(b, lanes, warp, plane))
+            )
+            b.store(b.select(stays, last_epoch, context.epoch), entry)
             b.store(b.select(stays, old, who), b.offset(entry, 4))
             return
-    b.store(seen.epoch, entry)
+    b.store(context.epoch, entry)
     b.store(who, b.offset(entry, 4))

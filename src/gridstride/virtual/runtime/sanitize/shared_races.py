@@ -44,8 +44,8 @@ def _race_clocks(m: IrModule) -> None:
         race.unset = 0
         race.phase_count = 0
         warps = race.warps
-        before = b.call("i32", "gs_stamps_take", race, warps + 1)
-        first, number = before + 1, b.alloca("i32")
+        base_stamp = b.call("i32", "gs_stamps_take", race, warps + 1)
+        first, number = base_stamp + 1, b.alloca("i32")
         race.first = first
         b.store(i32(0), number)
         with b.loop() as done:
@@ -54,11 +54,11 @@ def _race_clocks(m: IrModule) -> None:
             b.store(w + 1, number)
             # What a warp does before its first barrier, no other warp knows of.
             own = first + w
-            b.store(b.insert(b.splat(before), own, w), row_of(b, race, w), align=4)
+            b.store(b.insert(b.splat(base_stamp), own, w), row_of(b, race, w), align=4)
             b.store(own, entry(b, race.field("current"), w))
             b.call("void", "gs_stamp_enter", race, own, w)
-        for field in ("released", "floor", "fenced"):
-            b.store(b.splat(before), race.field(field), align=4)
+        for field in ("released", "floor", "fenced", "met"):
+            b.store(b.splat(base_stamp), race.field(field), align=4)
         race.released_at = 0
         b.store(constant(vector, 0), race.field("acquired"), align=4)
     with m.function("void", "gs_race_barrier", "race* race", "i32 members") as (b, (race, members)):
@@ -76,9 +76,9 @@ def _race_clocks(m: IrModule) -> None:
         # All stamps of a warp whose current one is known are known; of another, those up to the last one known.
         real = vector_constant("i32", range(LANES)) < b.splat(race.warps)
         current = b.load(vector, race.field("current"), align=4)
-        behind = real & (clocks < current)
-        known = b.select(behind, clocks, b.splat(first - 1))
-        floor = b.call("i32", f"llvm.vector.reduce.umin.v{LANES}i32", known)
+        stale = real & (clocks < current)
+        usable = b.select(stale, clocks, b.splat(first - 1))
+        floor = b.call("i32", f"llvm.vector.reduce.umin.v{LANES}i32", usable)
         with b.lanes(members) as w:
             own = b.load("i32", next_)
             b.store(own + 1, next_)
@@ -102,8 +102,8 @@ def _race_meet(m: IrModule) -> None:
         device, acquires = name == "gs_race_fence", name in ("gs_race_meet", "gs_race_order")
         with m.function("void", name, "warp* warp") as (b, (warp,)):
             fence = not acquires
-            if name != "gs_race_order":
-                b.call("void", f"gs_lanes_{'fenced' if fence else 'publish'}", warp)
+            if name == "gs_race_meet":
+                b.call("void", "gs_lanes_learn", warp)
             race = warp.block.race
             with b.if_(race != NULL):
                 if fence:
@@ -111,22 +111,22 @@ def _race_meet(m: IrModule) -> None:
                 own = warp.warp
                 row, released = row_of(b, race, own), race.field("released")
                 type_ = wide("i32")
-                both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
-                learnt = both if acquires else b.load(type_, row, align=4)
-                b.store(both, released, align=4)
+                merged = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, released, align=4))
+                learnt = merged if acquires else b.load(type_, row, align=4)
+                b.store(merged, released, align=4)
                 b.store(learnt, row, align=4)
-                ahead = b.call("i32", "gs_stamps_take", race, i32(1))
-                after = ahead + 1
+                stamp = b.call("i32", "gs_stamps_take", race, i32(1))
+                next_stamp = stamp + 1
                 time = entry(b, race.field("acquired"), own)
-                others = b.intrinsic("umax", b.load("i32", time), race.released_at)
+                latest = b.intrinsic("umax", b.load("i32", time), race.released_at)
                 if device:
-                    b.call("void", "gs_race_publish", race, own, after)
+                    b.call("void", "gs_race_publish", race, own, next_stamp)
                 if acquires:
-                    b.store(others, time)
-                race.released_at = others
-                b.store(b.insert(learnt, ahead, own), row, align=4)
-                b.store(ahead, entry(b, race.field("current"), own))
-                b.call("void", "gs_stamp_enter", race, ahead, own)
+                    b.store(latest, time)
+                race.released_at = latest
+                b.store(b.insert(learnt, stamp, own), row, align=4)
+                b.store(stamp, entry(b, race.field("current"), own))
+                b.call("void", "gs_stamp_enter", race, stamp, own)
             if device:
                 b.call("void", "gs_team_sync", warp)
 
@@ -134,13 +134,13 @@ def _race_meet(m: IrModule) -> None:
 def _race_learn(m: IrModule) -> None:
     type_ = wide("i32")
     with m.function("void", "gs_race_learn", "warp* warp") as (b, (warp,)):
-        b.call("void", "gs_lanes_publish", warp)
+        b.call("void", "gs_lanes_learn", warp)
         race = warp.block.race
         with b.if_(race != NULL):
             own = warp.warp
             row, time = row_of(b, race, own), entry(b, race.field("acquired"), own)
-            both = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, race.field("released"), align=4))
-            b.store(both, row, align=4)
+            merged = b.intrinsic("umax", b.load(type_, row, align=4), b.load(type_, race.field("released"), align=4))
+            b.store(merged, row, align=4)
             b.store(b.intrinsic("umax", b.load("i32", time), race.released_at), time)
 
 
@@ -186,20 +186,20 @@ def _race_units(m: IrModule, kind: str) -> None:
             units = b.shuffle(unit, [HALF * half + i for i in range(HALF)])
             first = b.extract(units, 0)
             distance = units - b.splat(first, HALF)
-            run, one, slow, over = (b.new_label(x) for x in ("run", "one", "slow", "over"))
+            run, single, slow, over = (b.new_label(x) for x in ("run", "one", "slow", "over"))
             is_full = part == (0xFFFF << (16 * half))
             inside = first + HALF <= limit
             consecutive = is_full & inside & _all(b, distance, range(HALF))
-            b.branch(consecutive, run, one)
+            b.branch(consecutive, run, single)
             b.start(run)
             quick = _run_of_units(b, kind, race, first, own, me, half)
             b.branch(quick, over, slow)
-            b.start(one)
+            b.start(single)
             alone = b.new_label("alone")
             b.branch(is_full & _all(b, distance, [0] * HALF), alone, slow)
             b.start(alone)
             with b.if_(first < limit, likely=True):
-                quick = _one_unit(b, kind, race, first, own, me | (HALF * half))
+                quick = _single_unit(b, kind, race, first, own, me | (HALF * half))
                 with b.if_(~quick):
                     b.call("void", f"gs_race_lanes_{kind}", warp, race, site, i32(1 << HALF * half), unit)
             b.jump(over)
@@ -210,7 +210,7 @@ def _race_units(m: IrModule, kind: str) -> None:
     _race_lanes(m, kind)
 
 
-def _one_unit(b: Builder, kind: str, race: Record, unit: Value, own: Value, who: Value) -> Value:
+def _single_unit(b: Builder, kind: str, race: Record, unit: Value, own: Value, who: Value) -> Value:
     """A unit that all lanes name: as below."""
     at = b.resize(unit, "i64")
     floor = b.load("i32", entry(b, race.field("floor"), own))
@@ -220,8 +220,8 @@ def _one_unit(b: Builder, kind: str, race: Record, unit: Value, own: Value, who:
         suspect = b.load("i32", plane["written"]) < before_block(b, race)  # never written
     for when, before in _CONFLICTS[kind]:
         late = b.load("i32", plane[when]) > floor
-        others = warp_of(b, b.load("i32", plane[before])) != own
-        suspect |= late & others
+        foreign = warp_of(b, b.load("i32", plane[before])) != own
+        suspect |= late & foreign
     fine = ~suspect
     with b.if_(fine, likely=True):
         now, reader = ("read", "reader") if kind == "load" else ("written", "writer")
@@ -260,8 +260,8 @@ def _run_of_units(b: Builder, kind: str, race: Record, first: Value, own: Value,
         suspect = written < b.splat(before_block(b, race), HALF)  # never written
     for when, who in _CONFLICTS[kind]:
         late = b.load(type_, plane[when], align=4) > b.splat(floor, HALF)
-        others = warp_of(b, b.load(type_, plane[who], align=4)) != mine
-        suspect |= late & others
+        foreign = warp_of(b, b.load(type_, plane[who], align=4)) != mine
+        suspect |= late & foreign
     fine = b.bitcast(suspect, f"i{HALF}") == 0
     with b.if_(fine, likely=True):
         clock = b.splat(clock_of(b, race, own), HALF)
@@ -272,8 +272,8 @@ def _run_of_units(b: Builder, kind: str, race: Record, first: Value, own: Value,
             moved = warp_of(b, last) != mine
             with b.if_(b.bitcast(moved, f"i{HALF}") != 0):
                 for now, before in (("read", "read_before"), ("reader", "reader_before")):
-                    kept = b.load(type_, plane[before], align=4)
-                    b.store(b.select(moved, b.load(type_, plane[now], align=4), kept), plane[before], align=4)
+                    previous = b.load(type_, plane[before], align=4)
+                    b.store(b.select(moved, b.load(type_, plane[now], align=4), previous), plane[before], align=4)
         names = ("read", "reader") if kind == "load" else ("written", "writer")
         b.store(clock, plane[names[0]], align=4)
         b.store(who_now, plane[names[1]], align=4)
@@ -296,18 +296,18 @@ def _race_lanes(m: IrModule, kind: str) -> None:
         own = warp.warp
         me = (site << 16) | (own << 8)
         row, clock, shift = row_of(b, race, own), clock_of(b, race, own), race.shift
-        left = b.alloca("i32")
-        b.store(mask, left)
+        remaining = b.alloca("i32")
+        b.store(mask, remaining)
         with b.loop() as done:
-            now = b.load("i32", left)
+            now = b.load("i32", remaining)
             b.break_if(now == 0, done)
             lane = first_lane(b, now)
-            one = b.extract(unit, lane)
-            same = b.bitcast(unit == b.splat(one), "i32")
-            b.store(now & ~same, left)
-            with b.if_(one < race.words):
+            lane_unit = b.extract(unit, lane)
+            same = b.bitcast(unit == b.splat(lane_unit), "i32")
+            b.store(now & ~same, remaining)
+            with b.if_(lane_unit < race.words):
                 lane_access = LaneAccess(warp, race, row, own, site, lane, shift)
-                _touch(b, kind, lane_access, b.resize(one, "i64"), clock, me | lane)
+                _touch(b, kind, lane_access, b.resize(lane_unit, "i64"), clock, me | lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,12 +351,12 @@ def warp_of(b: Builder, who: Value) -> Value:
 def against(b: Builder, access: LaneAccess, unit: Value, when: str, who: str) -> None:
     """Reports a race where another warp's earlier access is not known to have happened before."""
     race = access.race
-    then = b.load("i32", plane_of(b, race, when, unit))
-    with b.if_(then != 0):
+    stamp = b.load("i32", plane_of(b, race, when, unit))
+    with b.if_(stamp != 0):
         other = b.load("i32", plane_of(b, race, who, unit))
         their = warp_of(b, other)
-        known = b.load("i32", b.offset(access.row, b.resize(their, "i64") * 4))
-        unordered = (then > known) & (their != access.own)
+        acquired = b.load("i32", b.offset(access.row, b.resize(their, "i64") * 4))
+        unordered = (stamp > acquired) & (their != access.own)
         with b.if_(unordered):
             kind = i32(FAULT["race"])
             address = unit << b.resize(access.shift, "i64")
@@ -364,7 +364,9 @@ def against(b: Builder, access: LaneAccess, unit: Value, when: str, who: str) ->
             if when == "written":
                 old = b.offset(b.pointer(access.warp.shared), address)
                 matters = b.call("i1", "gs_race_silent", race, access.lane, address, old, access.shift) ^ matters
-            there = other >> 16
-            them = other & 0x1FFF
+            other_site = other >> 16
+            other_thread = other & 0x1FFF
             with b.if_(matters):
-                b.call("void", "gs_report", access.warp, kind, access.site, access.lane, there, them, address)
+                b.call(
+                    "void", "gs_report", access.warp, kind, access.site, access.lane, other_site, other_thread, address
+                )

@@ -37,8 +37,8 @@ def _silent(m: IrModule) -> None:
             b.ret(constant("i1", False))
         lane, size = b.resize(lane, "i64"), b.resize(race.size, "i64")
         start = b.load("i64", b.offset(race.where, lane * 8))
-        ahead = address - start
-        element, within = ahead // size, ahead % size
+        offset = address - start
+        element, within = offset // size, offset % size
         row = element * LANES + lane
         new = b.offset(values, row * size + within)
         count = 1 << shift

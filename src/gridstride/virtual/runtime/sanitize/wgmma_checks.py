@@ -130,11 +130,11 @@ def _groups(m: IrModule) -> None:
             with b.if_(b.compare("sle", flight.group, through)):
                 b.call("void", "gs_wgmma_read", warp, flight, i32(0))
                 b.store(b.load("i32", gone) + 1, gone)
-        left = count - b.load("i32", gone)
-        size = b.resize(left, "i64") * FLIGHT.size
-        head, rest = entry_of(b, flights, i32(0)), entry_of(b, flights, b.load("i32", gone))
-        b.emit(f"call void @llvm.memmove.p0.p0.i64({head!r}, {rest!r}, {size!r}, i1 false)")
-        flights.count = left
+        remaining = count - b.load("i32", gone)
+        size = b.resize(remaining, "i64") * FLIGHT.size
+        head, tail = entry_of(b, flights, i32(0)), entry_of(b, flights, b.load("i32", gone))
+        b.emit(f"call void @llvm.memmove.p0.p0.i64({head!r}, {tail!r}, {size!r}, i1 false)")
+        flights.count = remaining
 
 
 def _stamp(b: Builder, flights: Record, group: Value) -> Value:
@@ -182,8 +182,8 @@ def _wait(m: IrModule) -> None:
             b.store(when, current)
             b.call("void", "gs_wgmma_land", lead, theirs, through)
             b.store(now, current)
-            known = entry(b, row_of(b, race, own), first)
-            b.store(b.intrinsic("umax", b.load("i32", known), when), known)
+            clock_slot = entry(b, row_of(b, race, own), first)
+            b.store(b.intrinsic("umax", b.load("i32", clock_slot), when), clock_slot)
 
 
 def _registers(m: IrModule) -> None:

@@ -22,7 +22,7 @@ MOST_CHUNKS = 1024
 
 def emit_reads(m: IrModule) -> None:
     """gs_wgmma_places, gs_wgmma_read, gs_wgmma_written, gs_wgmma_filled."""
-    _places(m)
+    _chunk_offsets(m)
     _read(m)
     _written(m)
 
@@ -48,7 +48,7 @@ def report(b: Builder, warp: Record, kind: str, site: Value, other: Value, *, wh
 
 
 # -- what a flight reads ----------------------------------------------------------------------------------------------
-def _places(m: IrModule) -> None:
+def _chunk_offsets(m: IrModule) -> None:
     """Writes where each chunk of an operand lies, as i32 and up to a multiple of 32 of them; gives their number."""
     head = ("i64 word", "i32 turned", "i32 groups", "i32 chunks", "ptr out")
     with m.function("i32", "gs_wgmma_places", *head) as (b, (word, turned, groups, chunks, out)):
@@ -96,8 +96,8 @@ def _read(m: IrModule) -> None:
                     some = b.bitcast(mask, wide("i1"))
                     ends = (("low", "umin", -1), ("high", "umax", 0))
                     for name, join, none in ends:
-                        kept = b.select(some, offsets, constant(offsets.type, none))
-                        own = b.call("i32", f"llvm.vector.reduce.{join}.v{LANES}i32", kept)
+                        masked = b.select(some, offsets, constant(offsets.type, none))
+                        own = b.call("i32", f"llvm.vector.reduce.{join}.v{LANES}i32", masked)
                         b.put(entry, FLIGHT, name, b.intrinsic(join, own, b.get(entry, FLIGHT, name)))
                     with b.lanes(mask) as lane:
                         pointer = b.offset(shared, b.resize(b.extract(offsets, lane), "i64"))
@@ -112,9 +112,9 @@ def _written(m: IrModule) -> None:
         watched = (warp.wgmma != NULL) & (mask != 0)
         with b.if_(watched):
             some = b.bitcast(mask, wide("i1"))
-            kept = [b.select(some, address, constant(address.type, none)) for none in (-1, 0)]
+            masked = [b.select(some, address, constant(address.type, none)) for none in (-1, 0)]
             low, high = (b.call("i32", f"llvm.vector.reduce.{join}.v{LANES}i32", x)
-                         for join, x in zip(("umin", "umax"), kept, strict=True))  # fmt: skip
+                         for join, x in zip(("umin", "umax"), masked, strict=True))  # fmt: skip
             with _flights(b, warp, low, high + size) as (other, entry), b.lanes(mask) as lane:
                 start = b.extract(address, lane)
                 b.call("void", "gs_wgmma_meet", warp, site, lane, start, start + size, other, entry)
@@ -152,9 +152,9 @@ def _meet(m: IrModule) -> None:
         room = _room(b)
         for matrix in range(2):
             with _vectors(b, entry, matrix, room) as (offsets, mask):
-                after = offsets < b.splat(high)
-                before = offsets + CHUNK > b.splat(low)
-                hit = mask & b.bitcast(after & before, "i32")
+                below_high = offsets < b.splat(high)
+                above_low = offsets + CHUNK > b.splat(low)
+                hit = mask & b.bitcast(below_high & above_low, "i32")
                 with b.if_(hit != 0):
                     kind, who = i32(FAULT["wgmma_operand"]), number << 8
                     other = entry.site

@@ -5,16 +5,19 @@ from __future__ import annotations
 from gridstride.virtual.abi.execution_records import READY, SPINNING, WAITING
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import BARRIERS, LANES
-from gridstride.virtual.ir.builder import NULL, IrModule
+from gridstride.virtual.ir.builder import NULL, Builder, IrModule, Record, Value, constant
 from gridstride.virtual.runtime.common import can_run, i32, increment, switch, to_scheduler, warp_at
 
 _PATIENCE = 3
 """Turns that a warp lets others have: in the first its block comes to where it waits, then other blocks have theirs."""
+_LATE, _LONG = 40, 16
+"""The same in a cooperative grid: at a warp's start, while others come to the grid's first barrier, although they give
+way at each atomic before it; behind a store that may let others go, while these come to the grid's next barrier."""
 
 
 def emit_barriers(m: IrModule) -> None:
     """gs_arrive, gs_wait and what they are made of; gs_sync for the usual barrier."""
-    for part in (_complete, _arrive, _waiting, _sync, _leaving, _give_way):
+    for part in (_complete, _arrive, _waiting, _sync, _leaving, _give_way, _start_late):
         part(m)
 
 
@@ -81,11 +84,11 @@ def _waiting(m: IrModule) -> None:
         # The next warp of the round can be switched to at once: going by the scheduler costs a second switch.
         cursor = block.cursor
         with b.if_(cursor < block.warp_count, likely=True):
-            after = warp_at(b, block, cursor)
-            with b.if_(can_run(b, block, after), likely=True):
+            next_warp = warp_at(b, block, cursor)
+            with b.if_(can_run(b, block, next_warp), likely=True):
                 block.cursor = cursor + 1
-                after.state = READY
-                switch(b, warp.field("sp"), after.sp)
+                next_warp.state = READY
+                switch(b, warp.field("sp"), next_warp.sp)
                 b.ret()
         to_scheduler(b, warp)
     with m.function("void", "gs_wait", "warp* warp", "i64 token") as (b, (warp, token)), b.loop() as done:
@@ -145,10 +148,31 @@ def _leaving(m: IrModule) -> None:
                 b.call("void", "gs_complete", block, i32(number))
 
 
+def _start_late(m: IrModule) -> None:
+    """gs_start_late, ahead of a warp's first instruction: the first warps of all blocks go as far as they can before
+    the others begin. Whoever counts a block without a barrier of its own counts warps that have done nothing yet.
+    """
+    with m.function("void", "gs_start_late", "warp* warp") as (b, (warp,)):
+        _let_pass(b, warp, warp.warp != 0, _LATE)
+
+
+def _let_pass(b: Builder, warp: Record, which: Value, most: int) -> None:
+    """In a cooperative grid, where the schedule does what is open the other way, `which` warps wait for some rounds."""
+    launch, tries = warp.launch, b.alloca("i32")
+    apart = (launch.lanes_back != 0) & (launch.shared_stacks == 0) & (launch.cluster_size == 0)
+    cooperative = b.load("i64", launch.field("envreg"), align=4) != 0
+    b.store(b.select(apart & cooperative & which, i32(most), i32(0)), tries)
+    with b.loop() as done:
+        rounds = b.load("i32", tries)
+        b.break_if(rounds == 0, done)
+        b.store(rounds - 1, tries)
+        b.call("void", "gs_yield", warp, i32(SPINNING))
+
+
 def _give_way(m: IrModule) -> None:
     """gs_give_way: where the schedule does what is open the other way, half of the warps wait while others go on, first
     those of the block and then other blocks': these may come between two steps of one thread, and overtake it. In step
-    all wait, for one turn.
+    all wait, for one turn. gs_give_way_long, behind a store: in a cooperative grid all wait, longer.
     """
     with m.function("void", "gs_give_way", "warp* warp") as (b, (warp,)):
         launch, ctaid = warp.launch, warp.field("ctaid")
@@ -160,3 +184,6 @@ def _give_way(m: IrModule) -> None:
                 b.call("void", "gs_yield", warp, i32(SPINNING))
         with b.if_((launch.in_step != 0) & (launch.shared_stacks == 0)):
             b.call("void", "gs_yield", warp, i32(SPINNING))
+    with m.function("void", "gs_give_way_long", "warp* warp") as (b, (warp,)):
+        b.call("void", "gs_give_way", warp)
+        _let_pass(b, warp, constant("i1", True), _LONG)

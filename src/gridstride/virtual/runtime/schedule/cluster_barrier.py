@@ -65,11 +65,11 @@ def _arrive(m: IrModule) -> None:
     """`relaxed`: what the lanes did before is not ordered before what follows the others' wait."""
     head = ("warp* warp", "i32 site", "i32 mask", "i1 relaxed")
     with m.function("void", "gs_cluster_arrive", *head) as (b, (warp, site, mask, relaxed)):
-        cluster, there = cluster_of(b, warp), warp.cluster_arrived
-        _misuse(b, warp, site, there & mask, ARRIVED_TWICE)
-        warp.cluster_arrived = there | mask
-        others = warp.cluster_turn & ~mask
-        warp.cluster_turn = others | (mask & _turn_mask(b, cluster))
+        cluster, arrived = cluster_of(b, warp), warp.cluster_arrived
+        _misuse(b, warp, site, arrived & mask, ARRIVED_TWICE)
+        warp.cluster_arrived = arrived | mask
+        waiting = warp.cluster_turn & ~mask
+        warp.cluster_turn = waiting | (mask & _turn_mask(b, cluster))
         increment(b, cluster.field("arrived"), b.call("i32", "llvm.ctpop.i32", mask))
         b.call("void", "gs_team_release", warp, relaxed)
         b.call("void", "gs_cluster_complete", cluster)
@@ -87,10 +87,10 @@ def _token(m: IrModule) -> None:
     with m.function("i64", "gs_cluster_token", "warp* warp", "i32 site", "i32 mask") as (b, (warp, site, mask)):
         block, cluster = warp.block, cluster_of(b, warp)
         warp.site = site
-        there = warp.cluster_arrived
-        away = ~there
-        _misuse(b, warp, site, mask & away, NOT_ARRIVED)
-        warp.cluster_arrived = there & ~mask
+        arrived = warp.cluster_arrived
+        missing = ~arrived
+        _misuse(b, warp, site, mask & missing, NOT_ARRIVED)
+        warp.cluster_arrived = arrived & ~mask
         passed = warp.cluster_turn ^ _turn_mask(b, cluster)
         still = mask & ~passed
         phase = b.load("i32", _phase(b, block))
@@ -107,11 +107,11 @@ def _exit(m: IrModule) -> None:
         b,
         (warp, cluster, gone),
     ):
-        there = gone & warp.cluster_arrived
+        arrived = gone & warp.cluster_arrived
         passed = warp.cluster_turn ^ _turn_mask(b, cluster)
-        counted = there & ~passed
+        counted = arrived & ~passed
         for name, lanes in (("threads", gone), ("arrived", counted)):
             less = b.get(cluster, CLUSTER, name) - b.call("i32", "llvm.ctpop.i32", lanes)
             b.put(cluster, CLUSTER, name, less)
-        warp.cluster_arrived ^= there
+        warp.cluster_arrived ^= arrived
         b.call("void", "gs_cluster_complete", cluster)

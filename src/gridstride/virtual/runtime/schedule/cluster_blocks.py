@@ -54,7 +54,7 @@ def _number(b: Builder, slot: Value, size: Value) -> Value:
     return slot * b.resize(size, "i64")
 
 
-def _place(b: Builder, worker: Record, group: Value) -> Record:
+def _cluster_at(b: Builder, worker: Record, group: Value) -> Record:
     return worker.clusters[group]
 
 
@@ -73,7 +73,7 @@ def _open(m: IrModule) -> None:
             b.store(slot + 1, at)
         blocks = worker.blocks[first]
         shared = first * worker.shared_stride
-        cluster = _place(b, worker, group)
+        cluster = _cluster_at(b, worker, group)
         cluster.blocks = blocks
         cluster.shared = worker.shared + shared
         cluster.size = size
@@ -85,13 +85,13 @@ def _start(m: IrModule) -> None:
         b,
         (worker, group, index),
     ):
-        launch, cluster = worker.launch, _place(b, worker, group)
+        launch, cluster = worker.launch, _cluster_at(b, worker, group)
         size = launch.cluster_size
         grid = [launch.grid[axis] for axis in range(3)]
         shape = [launch.cluster[axis] for axis in range(3)]
-        many = [b.resize(g // c, "i64") for g, c in zip(grid, shape, strict=True)]
-        row = index // many[0]
-        coordinates = (index % many[0], row % many[1], row // many[1])
+        clusters = [b.resize(g // c, "i64") for g, c in zip(grid, shape, strict=True)]
+        row = index // clusters[0]
+        coordinates = (index % clusters[0], row % clusters[1], row // clusters[1])
         for axis in range(3):
             cluster.index[axis] = b.resize(coordinates[axis], "i32")
         threads = size * launch.threads_per_block
@@ -124,7 +124,7 @@ def _start_member(
     where: tuple[tuple[Value, ...], list[Value], list[Value]],
 ) -> None:  # fmt: skip
     coordinates, shape, grid = where
-    own = rank_place(b, rank, shape)
+    own = rank_position(b, rank, shape)
     x, y, z = (p * b.resize(c, "i64") + b.resize(o, "i64") for p, c, o in zip(coordinates, shape, own, strict=True))
     gx, gy = (b.resize(g, "i64") for g in grid[:2])
     index = x + gx * (y + gy * z)
@@ -134,7 +134,7 @@ def _start_member(
     block.rank = rank
 
 
-def rank_place(b: Builder, rank: Value, shape: list[Value]) -> tuple[Value, Value, Value]:
+def rank_position(b: Builder, rank: Value, shape: list[Value]) -> tuple[Value, Value, Value]:
     """%cluster_ctaid of a rank: x varies fastest."""
     row = rank // shape[0]
     return rank % shape[0], row % shape[1], row // shape[1]
@@ -178,11 +178,11 @@ def _run_cluster(m: IrModule) -> None:
                     b.call("void", "gs_team_end", cluster, rank)
                 increment(b, live, b.resize(~over, "i32"))
                 increment(b, spun, b.resize(result == SPUN, "i32"))
-        left = b.load("i32", live) != 0
-        with b.if_(~left):
+        any_live = b.load("i32", live) != 0
+        with b.if_(~any_live):
             cluster.active = 0
         # What one block did may let another go on: only when that is true of none are they stuck for good.
-        with b.if_(left & (b.load("i32", spun) == 0)):
+        with b.if_(any_live & (b.load("i32", spun) == 0)):
             b.store(i32(0), at)
             with b.loop() as done:
                 rank = b.load("i32", at)
@@ -236,7 +236,7 @@ def _run(m: IrModule) -> None:
                 group = b.load("i64", at)
                 b.break_if(group >= b.load("i64", opened), round_over)
                 b.store(group + 1, at)
-                cluster = _place(b, worker, group)
+                cluster = _cluster_at(b, worker, group)
                 with b.if_(cluster.active == 0):
                     counter = launch.field("next")
                     index = b.define("i64", f"atomicrmw add ptr {counter.name}, i64 1 seq_cst")
@@ -248,8 +248,8 @@ def _run(m: IrModule) -> None:
                     some = b.call("i64", "gs_run_cluster", worker, cluster)
                     b.store(b.load("i64", spun) + some, spun)
             b.break_if(b.load("i64", live) == 0, done)
-            many = b.load("i64", opened)
-            more = (b.load("i64", spun) != 0) & (many < most)
+            opened_count = b.load("i64", opened)
+            more = (b.load("i64", spun) != 0) & (opened_count < most)
             with b.if_(more):
-                b.call("void", "gs_open_cluster", worker, many)
-                b.store(many + 1, opened)
+                b.call("void", "gs_open_cluster", worker, opened_count)
+                b.store(opened_count + 1, opened)

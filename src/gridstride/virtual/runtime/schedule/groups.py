@@ -76,10 +76,10 @@ def _join(m: IrModule) -> None:
         call = group.split
         mask, live = call.mask, group.live
         parent, away, back = call.parent, call.away, call.back
-        rest = ~mask
-        b.store(b.load("i32", away) & rest, away)
+        unspawned = ~mask
+        b.store(b.load("i32", away) & unspawned, away)
         b.store(b.load("i32", back) | live, back)
-        parent.live &= rest | live
+        parent.live &= unspawned | live
         group.live = 0
         increment(b, group.block.field("epoch"))
 

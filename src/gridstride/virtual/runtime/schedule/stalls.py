@@ -37,17 +37,17 @@ def emit_stalls(m: IrModule, stack_margin: int) -> None:
 def _words(m: IrModule) -> None:
     """A hash of words of 8 bytes (FNV-1a, on words), going on from another one."""
     with m.function("i64", "gs_hash_words", "i64 start", "i64 end", "i64 hash", cold=True) as (b, (start, end, hash_)):
-        at, kept = b.alloca("i64"), b.alloca("i64")
+        at, digest = b.alloca("i64"), b.alloca("i64")
         b.store(start, at)
-        b.store(hash_, kept)
+        b.store(hash_, digest)
         with b.loop() as done:
             address = b.load("i64", at)
             b.break_if(address >= end, done)
             word = b.load("i64", b.pointer(address), align=1)
-            mixed = (b.load("i64", kept) ^ word) * 0x100000001B3
-            b.store(mixed ^ (mixed >> 29), kept)
+            mixed = (b.load("i64", digest) ^ word) * 0x100000001B3
+            b.store(mixed ^ (mixed >> 29), digest)
             b.store(address + 8, at)
-        b.ret(b.load("i64", kept))
+        b.ret(b.load("i64", digest))
 
 
 def _state(m: IrModule, stack_margin: int) -> None:
@@ -55,9 +55,9 @@ def _state(m: IrModule, stack_margin: int) -> None:
     with m.function("i64", "gs_state", "worker* worker", "i64 slots", "ptr waiting", cold=True) as (b, args):
         worker, slots, waiting = args
         launch = worker.launch
-        kept, slot, number = b.alloca("i64"), b.alloca("i64"), b.alloca("i32")
+        digest, slot, number = b.alloca("i64"), b.alloca("i64"), b.alloca("i32")
         # Slots that find no block left go on counting.
-        b.store(b.intrinsic("umin", launch.next, launch.blocks), kept)
+        b.store(b.intrinsic("umin", launch.next, launch.blocks), digest)
         b.store(i64(0), slot)
         b.store(i64(0), waiting)
         with b.loop() as done:
@@ -68,7 +68,7 @@ def _state(m: IrModule, stack_margin: int) -> None:
             with b.if_(block.active != 0):
                 shared = block.shared
                 nbytes = launch.shared_size & -8
-                _mix(b, shared, shared + nbytes, kept)
+                _mix(b, shared, shared + nbytes, digest)
                 b.store(i32(0), number)
                 with b.loop() as over:
                     n = b.load("i32", number)
@@ -82,19 +82,19 @@ def _state(m: IrModule, stack_margin: int) -> None:
                         sp = warp.sp
                         top = worker.stack_size - stack_margin
                         top = warp.stack_limit + top
-                        _mix(b, b.define("i64", f"ptrtoint ptr {sp.name} to i64"), top, kept)
-        b.ret(b.load("i64", kept))
+                        _mix(b, b.define("i64", f"ptrtoint ptr {sp.name} to i64"), top, digest)
+        b.ret(b.load("i64", digest))
 
 
-def _mix(b: Builder, start: Value, end: Value, kept: Value) -> None:
-    b.store(b.call("i64", "gs_hash_words", start, end, b.load("i64", kept)), kept)
+def _mix(b: Builder, start: Value, end: Value, digest: Value) -> None:
+    b.store(b.call("i64", "gs_hash_words", start, end, b.load("i64", digest)), digest)
 
 
 def _memory(m: IrModule) -> None:
     """All allocations of global memory; the last bytes of one that is no multiple of 8 are its gap's."""
     with m.function("i64", "gs_global_state", "launch* launch", cold=True) as (b, (launch,)):
-        kept, at = b.alloca("i64"), b.alloca("i64")
-        b.store(i64(1), kept)
+        digest, at = b.alloca("i64"), b.alloca("i64")
+        b.store(i64(1), digest)
         b.store(i64(0), at)
         with b.loop() as done:
             number = b.load("i64", at)
@@ -103,8 +103,8 @@ def _memory(m: IrModule) -> None:
             offset = number * ALLOCATION.size
             allocation = b.record(b.offset(launch.allocations, offset), ALLOCATION)
             start = allocation.start
-            _mix(b, start, start + allocation.size, kept)
-        b.ret(b.load("i64", kept))
+            _mix(b, start, start + allocation.size, digest)
+        b.ret(b.load("i64", digest))
 
 
 def _stalled(m: IrModule) -> None:

@@ -27,6 +27,7 @@ def emit_warp_main(m: IrModule) -> None:
             to_scheduler(b, first)
         with b.loop() as done:
             warp = b.record(b.load("ptr", at), WARP)
+            b.call("void", "gs_start_late", warp)
             b.emit(f"call void {entry.name}(ptr {warp.name})")
             warp.state = DONE
             b.call("void", "gs_copies_end", warp)

@@ -23,7 +23,7 @@ from gridstride.virtual.runtime.sanitize.clocks import entry
 
 def emit_warpgroups(m: IrModule) -> None:
     """gs_warpgroup_begin, gs_warpgroup_made, gs_warpgroup_apart, gs_warpgroup_commit, gs_warpgroup_wait."""
-    _behind(m)
+    _any_warp_behind(m)
     _begin(m)
     _groups(m)
     _wait(m)
@@ -34,12 +34,12 @@ def others(b: Builder, warp: Record) -> Iterator[Record]:
     """Runs its body for each warp of the warpgroup, itself included."""
     block, own = warp.block, warp.warp
     first = own & -WGMMA_WARPS
-    there = block.warp_count - first
-    with counted(b, b.intrinsic("umin", there, i32(WGMMA_WARPS))) as index:
+    warps_left = block.warp_count - first
+    with counted(b, b.intrinsic("umin", warps_left, i32(WGMMA_WARPS))) as index:
         yield warp_numbered(b, block, first + index)
 
 
-def _behind(m: IrModule) -> None:
+def _any_warp_behind(m: IrModule) -> None:
     """Whether some warp of the warpgroup still has to come to its `count`-th batch (`what` 0), or product (1)."""
     with m.function("i1", "gs_warpgroup_behind", "warp* warp", "i32 what", "i32 count") as (b, (warp, what, count)):
         begun = what == 0

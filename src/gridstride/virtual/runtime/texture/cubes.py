@@ -29,7 +29,7 @@ def emit_cubes(m: IrModule) -> None:
         t = b.select(is_y, b.select(back, minus_z, z), minus_y)
         pair = b.select(is_z, i32(4), b.select(is_y, i32(2), i32(0)))
         face = pair + b.resize(back, "i32")
-        b.ret(span(b, face, _place(b, s, size), _place(b, t, size)))
+        b.ret(span(b, face, _normalised(b, s, size), _normalised(b, t, size)))
 
 
 def _size(b: Builder, word: Value) -> Value:
@@ -39,7 +39,7 @@ def _size(b: Builder, word: Value) -> Value:
     return b.select(size < 0x7F800000, number, constant("float", -1.0))
 
 
-def _place(b: Builder, part: Value, size: Value) -> Value:
+def _normalised(b: Builder, part: Value, size: Value) -> Value:
     """(part / size + 1) / 2, cut to the bits that a normalised coordinate keeps."""
     ratio = b.define("double", f"fpext float {b.op('fdiv', part, size).name} to double")
     inside = b.compare("ole", b.intrinsic("fabs", ratio), constant("double", 1.0))

@@ -64,7 +64,7 @@ def _aligned(m: IrModule) -> None:
     arithmetic makes of it.
     """
     head = ("ptr values", "ptr weights", "i64 bits", "i64 carry")
-    with m.function(FOUR, "gs_quad_aligned", *head) as (b, (values, weights, kept, carry)):
+    with m.function(FOUR, "gs_quad_aligned", *head) as (b, (values, weights, bit_count, carry)):
         taps = [_tap(b, values, weights, j) for j in range(QUAD)]
         most: Value | None = None
         for value, weight in taps:
@@ -76,7 +76,7 @@ def _aligned(m: IrModule) -> None:
         endless = most == _longs(b, 0x7FF)
         most = b.intrinsic("umax", most, _longs(b, _LEAST))
         most = b.select(endless, _longs(b, 1023), most)
-        bits = _splat(b, kept)
+        bits = _splat(b, bit_count)
         scale = _power(b, bits + _longs(b, 2045) - most)
         back = _power(b, most + _longs(b, 1) - bits)
         sum_: Value | None = None

@@ -50,8 +50,8 @@ def _step(b: Builder, object_: Record, words: list[Value]) -> list[Value]:
 def _length(b: Builder, step: list[Value]) -> Value:
     x, y, z = (b.intrinsic("fabs", part) for part in step)
     low, high = b.intrinsic("minnum", x, y), b.intrinsic("maxnum", x, y)
-    most, rest = b.intrinsic("maxnum", high, z), b.intrinsic("minnum", high, z)
-    middle, least = b.intrinsic("maxnum", low, rest), b.intrinsic("minnum", low, rest)
+    most, smaller = b.intrinsic("maxnum", high, z), b.intrinsic("minnum", high, z)
+    middle, least = b.intrinsic("maxnum", low, smaller), b.intrinsic("minnum", low, smaller)
     scaled = b.op("fmul", middle, constant("double", MIDDLE))
     small = b.op("fmul", least, constant("double", LEAST))
     return b.op("fadd", b.op("fadd", most, scaled), small)

@@ -44,7 +44,7 @@ def level_of(b: Builder, object_: Record, level: Value) -> MipLevel:
 
 def emit_sampling(m: IrModule) -> None:
     """gs_place, gs_slice, gs_finish, gs_sample, gs_gather_texels, gs_fetch_texel."""
-    _place(m)
+    _texel_pointer(m)
     _slice(m)
     _finish(m)
     _sample(m)
@@ -52,7 +52,7 @@ def emit_sampling(m: IrModule) -> None:
     _fetch(m)
 
 
-def _place(m: IrModule) -> None:
+def _texel_pointer(m: IrModule) -> None:
     """Where a texel is; null for one of the border (a negative index)."""
     head = ("object* object", "i32 level", "i32 x", "i32 y", "i32 z")
     with m.function("ptr", "gs_place", *head) as (b, (object_, level, x, y, z)):

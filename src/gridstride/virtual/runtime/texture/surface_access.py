@@ -25,13 +25,13 @@ REDUCTIONS = ("add", "min", "max", "umin", "umax", "and", "or")
 
 def emit_surfaces(m: IrModule) -> None:
     """gs_surface_place, gs_surface_load, gs_surface_store, gs_surface_reduce, gs_surface_put."""
-    _place(m)
+    _surface_pointer(m)
     _move(m)
     _reduce(m)
     _put(m)
 
 
-def _place(m: IrModule) -> None:
+def _surface_pointer(m: IrModule) -> None:
     """Where `size` bytes at a lane's coordinates (x in bytes) are; null where they are outside and stand for zeros."""
     head = ("warp* warp", "i32 site", "i32 lane", "i32 form", "i64 handle", "ptr request", "i32 size", "i32 mode")
     with m.function("ptr", "gs_surface_place", *head) as (b, args):
@@ -86,8 +86,8 @@ def _shape(b: Builder, object_: Record) -> Value:
 def _slices(b: Builder, object_: Record) -> Value:
     """How many layers, faces or rows in depth there are; at least one."""
     depth, layers, cube = object_.depth, object_.layers, object_.cubemap
-    many = b.intrinsic("umax", depth | layers, i32(1))
-    return b.select(cube != 0, many * FACES, many)
+    slices = b.intrinsic("umax", depth | layers, i32(1))
+    return b.select(cube != 0, slices * FACES, slices)
 
 
 def _move(m: IrModule) -> None:
@@ -126,8 +126,8 @@ def _reduce(m: IrModule) -> None:
                     for bits in (32, 64):
                         chosen = what == number
                         with b.if_(chosen & (size == bits // 8)):
-                            one = b.resize(value, f"i{bits}")
-                            b.define(f"i{bits}", f"atomicrmw {op} ptr {pointer.name}, {one!r} seq_cst")
+                            operand = b.resize(value, f"i{bits}")
+                            b.define(f"i{bits}", f"atomicrmw {op} ptr {pointer.name}, {operand!r} seq_cst")
 
 
 def _put(m: IrModule) -> None:

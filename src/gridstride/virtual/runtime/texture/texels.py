@@ -41,10 +41,10 @@ def _raw(m: IrModule) -> None:
     """A texel's channels as they are: integers extended to 32 bits, floats as f32 bits; missing ones are 0."""
     with m.function(WORDS, "gs_texel_raw", "object* object", "ptr place") as (b, (object_, pointer)):
         format_, channels = object_.format, object_.channels
-        one, two = channels == 1, channels == 2
+        one_channel, two_channels = channels == 1, channels == 2
         for number, size in enumerate(_BYTES):
             with b.if_(format_ == number):
-                for n, chosen in ((1, one), (2, two), (4, None)):
+                for n, chosen in ((1, one_channel), (2, two_channels), (4, None)):
                     if chosen is None:
                         b.ret(_channels(b, pointer, number, size, n))
                         continue
@@ -124,8 +124,8 @@ def _values(m: IrModule) -> None:
     """
     with m.function(FOUR, "gs_texel_values", "object* object", "ptr place") as (b, (object_, pointer)):
         format_ = object_.format
-        raw, known = b.alloca(WORDS, align=16), b.alloca("i32")
-        b.store(format_, known)
+        raw, format_slot = b.alloca(WORDS, align=16), b.alloca("i32")
+        b.store(format_, format_slot)
         with b.if_(pointer != NULL):
             b.store(b.call(WORDS, "gs_texel_raw", object_, pointer), raw)
         with b.if_(pointer == NULL):

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from host_arrays import zeros
 
 import gridstride as gs
 
@@ -40,10 +41,6 @@ __device__ int try_parity(word *b, int parity) {
 __device__ void wait(word *b, int parity) { while (!try_parity(b, parity)); }
 """
 BUILDS = pytest.mark.parametrize("sanitize", [False, True], ids=["fast", "observed"])
-
-
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n, np.int32)
 
 
 def test_a_phase_step_by_step(gpu: gs.VirtualGPU) -> None:

@@ -113,29 +113,28 @@ def test_metadata_that_ptx_does_not_define_is_a_fault() -> None:
 
 
 REFUSED = {
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.bf16": (4, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16": (6, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n8k32.f32.f16.f16": (4, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16": (2, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8": (20, "%da", ""),
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": (4, "%da", ", 2, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32": (4, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.xor.popc": (4, "%da", ""),
-    "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16": (4, "%da", ", 1, 1, 0, 0"),
-    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8": (4, "%da, %a0, 1", ""),
+    "mma_async.sync.aligned.m64n8k16.f32.f16.bf16": (4, "%da", ", 1, 1, 0, 0", "cannot have '.bf16'"),
+    "mma_async.sync.aligned.m64n12k16.f32.f16.f16": (6, "%da", ", 1, 1, 0, 0", "has no modifier '.m64n12k16'"),
+    "mma_async.sync.aligned.m64n8k32.f32.f16.f16": (4, "%da", ", 1, 1, 0, 0", "needs .sp"),
+    "mma_async.sync.aligned.m64n8k16.f16.bf16.bf16": (2, "%da", ", 1, 1, 0, 0", "needs .f32"),
+    "mma_async.sync.aligned.m64n40k32.s32.s8.s8": (20, "%da", "", "needs one of .m64n8k32, .m64n16k32, .m64n24k32"),
+    "mma_async.sync.aligned.m64n8k16.f32.f16.f16": (4, "%da", ", 2, 1, 0, 0", "constant out of -1, 1, found 2"),
+    "mma_async.sync.aligned.m64n8k8.f32.tf32.tf32": (4, "%da", ", 1, 1, 0, 0", "takes 6 operands, found 8"),
+    "mma_async.sync.aligned.m64n8k256.s32.b1.b1.xor.popc": (4, "%da", "", "has no modifier '.xor'"),
+    "mma_async.sync.aligned.m64n16k16.f32.f16.f16": (4, "%da", ", 1, 1, 0, 0", "a vector of 8 of .f32"),
+    "mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8": (4, "%da, %a0, 1", "", "expected the constant 0, found 1"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_isa_has_not_is_refused(name: str) -> None:
-    count, middle, tail = REFUSED[name]
+    count, middle, tail, message = REFUSED[name]
     d = ", ".join(f"%d{i}" for i in range(count))
     first, comma, rest = middle.partition(", ")
-    line = f"{name} {{{d}}}, {first}, %db{comma}{rest}, %p{tail};"
+    line = f"wgmma.{name} {{{d}}}, {first}, %db{comma}{rest}, %p{tail};"
     body = f".reg .b32 %d<32>, %a<4>;\n.reg .b64 %da, %db;\n.reg .pred %p;\n{line}\nret;"
-    ptx = f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n"
-    with gs.use("virtual"), pytest.raises(Exception, match=r"does not have|PTX"):
-        gs.ptx(ptx)["k"][1, 128]()
+    with pytest.raises(gs.PtxError, match=message):
+        gs.ptx(f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n")
 
 
 @pytest.mark.parametrize("count", ["24", "40", "232"])

@@ -43,8 +43,8 @@ def field(b: Builder, x: Value, start: int, size: int, *, signed: bool) -> Value
     if size == width:
         return x
     if signed:
-        left = b.op("shl", x, constant(x.type, width - size - start)) if width - size - start else x
-        return b.op("ashr", left, constant(x.type, width - size))
+        at_top = b.op("shl", x, constant(x.type, width - size - start)) if width - size - start else x
+        return b.op("ashr", at_top, constant(x.type, width - size))
     right = b.op("lshr", x, constant(x.type, start)) if start else x
     return b.op("and", right, constant(x.type, (1 << size) - 1)) if start + size < width else right
 
@@ -57,7 +57,7 @@ def amounts(cx: Lowering, like: Value, *values: Value) -> list[Value]:
     return [b.resize(v, f"i{width}") for v in values]
 
 
-def _places(cx: Lowering, like: Value, *values: Value) -> list[Value]:
+def _field_bounds(cx: Lowering, like: Value, *values: Value) -> list[Value]:
     """Positions and lengths of bit fields (u32), in the type of the value they act on.
 
     Of 32-bit values the low eight bits count. PTX says so of 64-bit ones too, but an H200 takes all 32 bits there: a
@@ -113,7 +113,7 @@ def extract_field(cx: Lowering, ins: Instruction) -> None:
     """bfe: what a signed field lacks past the top of a is filled with the sign."""
     b, t = cx.b, ins.type
     x, start, length = cx.sources(t, "u32", "u32")
-    start, length = _places(cx, x, start, length)
+    start, length = _field_bounds(cx, x, start, length)
     if t[0] == "u":
         moved = shift_right(b, x, start)
         cx.set(ins.operands[0], b.op("and", moved, low_mask(b, length)))
@@ -132,7 +132,7 @@ def insert_field(cx: Lowering, ins: Instruction) -> None:
     """bfi: the low bits of a in the place of bits of b."""
     b, t = cx.b, ins.type
     x, into, start, length = cx.sources(t, t, "u32", "u32")
-    start, length = _places(cx, x, start, length)
+    start, length = _field_bounds(cx, x, start, length)
     mask = shift_left(b, low_mask(b, length), start)
     moved = shift_left(b, x, start)
     # into ^ ((into ^ moved) & mask) takes `moved` where the mask is set.
@@ -175,10 +175,10 @@ def find_nth(cx: Lowering, ins: Instruction) -> None:
     # Downwards is upwards in the reversed word.
     base_up = b.select(down, b.op("sub", top, base), base)
     word = b.select(down, b.intrinsic("bitreverse", mask), mask)
-    here = b.compare("eq", offset, zero)
-    reach = b.select(here, one, constant(mask.type, -1))  # an offset of 0 asks for the base bit alone
+    at_base = b.compare("eq", offset, zero)
+    reach = b.select(at_base, one, constant(mask.type, -1))  # an offset of 0 asks for the base bit alone
     word = b.op("and", word, b.op("shl", reach, base_up))
-    n = b.select(here, zero, b.op("sub", b.select(down, b.op("sub", zero, offset), offset), one))
+    n = b.select(at_base, zero, b.op("sub", b.select(down, b.op("sub", zero, offset), offset), one))
     is_below = b.compare("ult", n, b.intrinsic("ctpop", word))
     position = _nth(cx, word, n)
     position = b.select(down, b.op("sub", top, position), position)

@@ -61,12 +61,12 @@ def set_predicate(cx: Lowering, ins: Instruction) -> None:
     without it a packed comparison gives that of the lower halves alone, as an H200 does.
     """
     outcomes, other, combine = _compared(cx, ins, ins.type)
-    both = ins.operands[0]
-    if not isinstance(both, DestinationPair):
-        cx.set(both, _joined(cx, outcomes[0], other, combine))
+    destination = ins.operands[0]
+    if not isinstance(destination, DestinationPair):
+        cx.set(destination, _joined(cx, outcomes[0], other, combine))
         return
     second = outcomes[1] if len(outcomes) == 2 else cx.negate(outcomes[0])
-    results = zip((both.destination, both.predicate), (outcomes[0], second), strict=True)
+    results = zip((destination.destination, destination.predicate), (outcomes[0], second), strict=True)
     for where, outcome in sorted(results, key=lambda result: _is_guard(ins, result[0])):  # the guard is written last
         cx.set(where, _joined(cx, outcome, other, combine))
 
@@ -81,11 +81,11 @@ def set_value(cx: Lowering, ins: Instruction) -> None:
     to, of = ins.types
     outcomes, other, combine = _compared(cx, ins, of)
     kind = llvm_type(TYPES[to].element) if to in _ONES else "i16" if len(outcomes) == 2 else llvm_type(to)
-    one = _ONES.get(to, -1)
+    true_value = _ONES.get(to, -1)
     parts = []
     for outcome in outcomes:
         joined = _joined(cx, outcome, other, combine)
-        true = constant(like(kind, joined.type), one)
+        true = constant(like(kind, joined.type), true_value)
         parts.append(b.select(joined, true, constant(true.type, 0)))
     if len(parts) == 2:
         low, high = (b.resize(p, "i32") for p in parts)

@@ -44,7 +44,7 @@ def convert(cx: Lowering, ins: Instruction) -> None:
         _integer_to_float(cx, ins)
     elif to in _FLOATS and of in _FLOATS:
         (x,) = _floats(cx, ins, cx.sources(of), of)
-        cx.set(ins.operands[0], _rounded(cx, ins, _whole_number(cx.b, ins, x), to, _mode(ins)))
+        cx.set(ins.operands[0], _rounded(cx, ins, _integral(cx.b, ins, x), to, _mode(ins)))
     else:
         _packed(cx, ins)
 
@@ -103,7 +103,7 @@ def _floats(cx: Lowering, ins: Instruction, values: Iterable[Value], of: str) ->
     return [flush(cx.b, v) if flushed else v for v in values]
 
 
-def _whole_number(b: Builder, ins: Instruction, x: Value) -> Value:
+def _integral(b: Builder, ins: Instruction, x: Value) -> Value:
     """x rounded to an integral value where the instruction names an integer rounding."""
     name = next((m for m in ins.modifiers if m in _INTEGRAL), None)
     return x if name is None else b.intrinsic(_INTEGRAL[name], x)
@@ -115,7 +115,7 @@ def _float_to_integer(cx: Lowering, ins: Instruction) -> None:
     size, signed = TYPES[to].bits, to[0] == "s"
     nan = 1 << size - 1 if of == "f64" or size == 64 else 0
     if "rzi" not in ins.modifiers:  # to_integer truncates by itself
-        x = _whole_number(cx.b, ins, x)
+        x = _integral(cx.b, ins, x)
     result = to_integer(cx.b, x, size, nan, signed=signed)
     cx.set(ins.operands[0], result, signed=signed)
 

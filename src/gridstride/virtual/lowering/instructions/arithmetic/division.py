@@ -20,8 +20,8 @@ EXACT = 50
 def _quotient(cx: Lowering, x: Value, y: Value, divisor: int | None, *, signed: bool) -> Value:
     """x / y rounded towards zero; all ones for y = 0; the most negative number by -1 is itself."""
     if bits(x.type) < 32:
-        long, other = (cx.b.resize(v, "i32", signed=signed) for v in (x, y))
-        return cx.b.resize(_quotient(cx, long, other, divisor, signed=signed), f"i{bits(x.type)}")
+        long, narrow_divisor = (cx.b.resize(v, "i32", signed=signed) for v in (x, y))
+        return cx.b.resize(_quotient(cx, long, narrow_divisor, divisor, signed=signed), f"i{bits(x.type)}")
     if divisor:
         return _by_constant(cx, x, y, divisor, signed=signed)
     if not x.wide:
@@ -103,8 +103,8 @@ def _small(cx: Lowering, x: Value, y: Value) -> Value:
     b = cx.b
     anchor = constant(x.type, 0x433 << 52)
     offset = constant(b.cast("bitcast", anchor, "double").type, 2.0**52)
-    one, other = (b.op("fsub", b.cast("bitcast", b.op("or", v, anchor), "double"), offset) for v in (x, y))
-    ratio = b.intrinsic("trunc", b.op("fdiv", one, other))
+    dividend, divisor = (b.op("fsub", b.cast("bitcast", b.op("or", v, anchor), "double"), offset) for v in (x, y))
+    ratio = b.intrinsic("trunc", b.op("fdiv", dividend, divisor))
     return b.op("xor", b.cast("bitcast", b.op("fadd", ratio, offset), "i64"), anchor)
 
 
@@ -119,7 +119,7 @@ def _long_signed(cx: Lowering, x: Value, y: Value) -> Value:
     return _zero_to_ones(cx, b.select(differ, b.op("sub", zero, quotient), quotient), y)
 
 
-def _known(ins: Instruction, ptx_type: str) -> int | None:
+def _constant_divisor(ins: Instruction, ptx_type: str) -> int | None:
     """The divisor where it is a constant, as a number of the type."""
     operand = ins.operands[2]
     if not isinstance(operand, Immediate) or operand.kind != "int":
@@ -132,7 +132,7 @@ def _known(ins: Instruction, ptx_type: str) -> int | None:
 def _parts(cx: Lowering, ins: Instruction) -> tuple[Value, Value, Value, bool]:
     t = ins.type
     x, y = cx.sources(t, t)
-    return x, y, _quotient(cx, x, y, _known(ins, t), signed=t[0] == "s"), t[0] == "s"
+    return x, y, _quotient(cx, x, y, _constant_divisor(ins, t), signed=t[0] == "s"), t[0] == "s"
 
 
 def div(cx: Lowering, ins: Instruction) -> None:

@@ -18,7 +18,7 @@ def _elements(cx: Lowering, value: Value, ptx_type: str) -> Value:
     return cx.b.bitcast(value, f"<{2 * count(value.type)} x i16>") if ptx_type in _PACKED else value
 
 
-def _whole(cx: Lowering, value: Value, model: Value) -> Value:
+def _as_type_of(cx: Lowering, value: Value, model: Value) -> Value:
     return cx.b.bitcast(value, model.type)
 
 
@@ -31,7 +31,7 @@ def _sum(cx: Lowering, ins: Instruction, opcode: str) -> None:
         result = cx.b.intrinsic(f"{'s' if signed else 'u'}{opcode}.sat", x, y)
     else:
         result = cx.b.op(opcode, x, y)
-    cx.set(ins.operands[0], _whole(cx, result, first), signed=signed)
+    cx.set(ins.operands[0], _as_type_of(cx, result, first), signed=signed)
 
 
 def add(cx: Lowering, ins: Instruction) -> None:
@@ -142,7 +142,7 @@ def _extreme(cx: Lowering, ins: Instruction, name: str) -> None:
     result = cx.b.intrinsic(f"{'s' if signed else 'u'}{name}", x, y)
     if "relu" in ins.modifiers:
         result = cx.b.intrinsic("smax", result, constant(result.type, 0))
-    cx.set(ins.operands[0], _whole(cx, result, first), signed=signed)
+    cx.set(ins.operands[0], _as_type_of(cx, result, first), signed=signed)
 
 
 def minimum(cx: Lowering, ins: Instruction) -> None:
@@ -161,9 +161,9 @@ def _dot(cx: Lowering, ins: Instruction, sizes: tuple[int, int], first: int) -> 
     kinds = ins.types
     x, y, total = cx.sources(kinds[0], kinds[1], "b32")
     for i in range(32 // sizes[0]):
-        one = field(b, x, sizes[0] * i, sizes[0], signed=kinds[0] == "s32")
-        other = field(b, y, sizes[1] * (first + i), sizes[1], signed=kinds[1] == "s32")
-        total = b.op("add", total, b.op("mul", one, other))
+        x_item = field(b, x, sizes[0] * i, sizes[0], signed=kinds[0] == "s32")
+        y_item = field(b, y, sizes[1] * (first + i), sizes[1], signed=kinds[1] == "s32")
+        total = b.op("add", total, b.op("mul", x_item, y_item))
     cx.set(ins.operands[0], total)
 
 

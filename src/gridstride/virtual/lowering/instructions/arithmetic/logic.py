@@ -42,8 +42,8 @@ def _of_two(b: Builder, table: int, x: Value, y: Value) -> Value | None:
         return b.op(name, x, y)
     if not table:
         return None
-    kept, dropped = (x, y) if table == 4 else (y, x)
-    return b.op("and", kept, b.op("xor", dropped, constant(x.type, -1)))
+    positive, dropped = (x, y) if table == 4 else (y, x)
+    return b.op("and", positive, b.op("xor", dropped, constant(x.type, -1)))
 
 
 def any_function(b: Builder, table: int, x: Value, y: Value, z: Value) -> Value:

@@ -23,8 +23,8 @@ def stepped(b: Builder, word: Value, above: Value, below: Value, mode: str) -> V
     kind = element(word.type)
     negative = b.compare("slt", word, constant(word.type, 0))
     if mode in ("rz", ODD):
-        away = b.select(negative, below, above)
-        word = b.op("sub", word, b.cast("zext", away, kind))
+        step_back = b.select(negative, below, above)
+        word = b.op("sub", word, b.cast("zext", step_back, kind))
         return b.op("or", word, b.cast("zext", b.op("or", above, below), kind)) if mode == ODD else word
     # One step down is one less for a positive number and one more in the bits of a negative one; up the other way.
     inwards = constant(word.type, -1)

@@ -23,10 +23,10 @@ def permute(cx: Lowering, ins: Instruction) -> None:
     """prmt and its modes; bit 3 of a selector replicates the sign of the byte it names."""
     mode = _MODES.get(ins.modifiers[-1])
     low, high, control = cx.sources("b32", "b32", "b32")
-    known = ins.operands[3]
-    if isinstance(known, Immediate):
-        number = known.bits & 0xFFFF if mode is None else _selector(mode, known.bits & 3)
-        cx.set(ins.operands[0], _known(cx, low, high, number))
+    last_operand = ins.operands[3]
+    if isinstance(last_operand, Immediate):
+        number = last_operand.bits & 0xFFFF if mode is None else _selector(mode, last_operand.bits & 3)
+        cx.set(ins.operands[0], _permute_constant(cx, low, high, number))
         return
     selector = control if mode is None else _of_mode(cx, mode, control)
     cx.set(ins.operands[0], _any(cx, low, high, selector))
@@ -42,12 +42,12 @@ def _of_mode(cx: Lowering, mode: Callable[[int, int], int], control: Value) -> V
     n = b.op("and", control, constant(control.type, 3))
     chosen = constant(n.type, _selector(mode, 3))
     for i in range(3):
-        here = b.compare("eq", n, constant(n.type, i))
-        chosen = b.select(here, constant(n.type, _selector(mode, i)), chosen)
+        matches = b.compare("eq", n, constant(n.type, i))
+        chosen = b.select(matches, constant(n.type, _selector(mode, i)), chosen)
     return chosen
 
 
-def _known(cx: Lowering, low: Value, high: Value, selector: int) -> Value:
+def _permute_constant(cx: Lowering, low: Value, high: Value, selector: int) -> Value:
     """One shuffle of bytes, and a mask of those that become their sign."""
     b, lanes = cx.b, count(low.type)
     nibbles = [selector >> 4 * i & 15 for i in range(4)]

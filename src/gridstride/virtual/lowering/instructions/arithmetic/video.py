@@ -216,12 +216,12 @@ def simd(name: str, size: int) -> Emitter:
     return lower
 
 
-def _gather(cx: Lowering, results: list[Value], kept: set[int], word: Value, size: int, *, total: bool) -> Value:
+def _gather(cx: Lowering, results: list[Value], selected: set[int], word: Value, size: int, *, total: bool) -> Value:
     """The sum of the kept elements and c, or c with those elements replaced."""
     b = cx.b
     for i, result in enumerate(results):
         low = b.resize(result, "i32")
-        if i not in kept:
+        if i not in selected:
             continue
         if total:
             word = b.op("add", word, low)

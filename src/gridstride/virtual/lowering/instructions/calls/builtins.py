@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.ir.builder import Value, constant, wide
-from gridstride.virtual.lowering.calls import _read, _write
+from gridstride.virtual.lowering.calls import read_element, write_element
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.calls import device_runtime
 from gridstride.virtual.lowering.instructions.lane_arrays import column, site_of
@@ -18,33 +18,33 @@ Builtin = Callable[[Lowering, list[Value], list[Value]], None]
 
 def print_(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
     """vprintf(format, arguments): the number of arguments, -1 without a format."""
-    formats, values = (column(cx, [_read(cx, a, 0, 8)]) for a in arguments)
+    formats, values = (column(cx, [read_element(cx, a, 0, 8)]) for a in arguments)
     counts = cx.b.alloca(wide("i32"), align=64)
     cx.b.store(constant(wide("i32"), 0), counts)
     cx.b.call("void", "gs_print", cx.warp, site_of(cx), cx.active(), formats, values, counts)
     if results:
-        _write(cx, results[0], 0, 4, cx.b.load(wide("i32"), counts))
+        write_element(cx, results[0], 0, 4, cx.b.load(wide("i32"), counts))
 
 
 def assert_(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
     """__assertfail(expression, file, line, function, character size): the lanes that get here failed."""
     expression, file, line, function = arguments[:4]
-    texts = column(cx, [_read(cx, a, 0, 8) for a in (expression, file, function)])
-    lines = column(cx, [_read(cx, line, 0, 4)])
+    texts = column(cx, [read_element(cx, a, 0, 8) for a in (expression, file, function)])
+    lines = column(cx, [read_element(cx, line, 0, 4)])
     cx.b.call("void", "gs_assert", cx.warp, site_of(cx), cx.active(), texts, lines)
 
 
 def malloc(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
     """malloc(size): a block of the device heap, null where it has no room."""
-    sizes, pointers = column(cx, [_read(cx, arguments[0], 0, 8)]), cx.b.alloca(wide("i64"), align=64)
+    sizes, pointers = column(cx, [read_element(cx, arguments[0], 0, 8)]), cx.b.alloca(wide("i64"), align=64)
     cx.b.store(constant(wide("i64"), 0), pointers)
     cx.b.call("void", "gs_malloc", cx.warp, site_of(cx), cx.active(), sizes, pointers)
-    _write(cx, results[0], 0, 8, cx.b.load(wide("i64"), pointers))
+    write_element(cx, results[0], 0, 8, cx.b.load(wide("i64"), pointers))
 
 
 def free(cx: Lowering, arguments: list[Value], results: list[Value]) -> None:
     """free(pointer): nothing for null, a finding for what is no live block."""
-    pointers = column(cx, [_read(cx, arguments[0], 0, 8)])
+    pointers = column(cx, [read_element(cx, arguments[0], 0, 8)])
     cx.b.call("void", "gs_free", cx.warp, site_of(cx), cx.active(), pointers)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gridstride.virtual.abi.execution_records import WARP
 from gridstride.virtual.abi.grid_launches import COPY_OP, ERRORS, EVENT_BASE, FILL_OP, STREAM_BASE
 from gridstride.virtual.ir.builder import Value, constant, wide
-from gridstride.virtual.lowering.calls import _read, _write
+from gridstride.virtual.lowering.calls import read_element, write_element
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.lane_arrays import column, site_of
 
@@ -31,7 +31,7 @@ def keep_errors(cx: Lowering) -> None:
 
 
 def _column(cx: Lowering, area: Value, size: int, offset: int = 0) -> Value:
-    return column(cx, [_read(cx, area, offset, size)])
+    return column(cx, [read_element(cx, area, offset, size)])
 
 
 def _blank(cx: Lowering, type_: str) -> Value:
@@ -45,7 +45,7 @@ def _call(cx: Lowering, name: str, arguments: Areas, results: Areas, type_: str 
     pointers = _blank(cx, type_)
     cx.b.call("void", name, cx.warp, *arguments, pointers)
     if results:
-        _write(cx, results[0], 0, int(type_[1:]) // 8, cx.b.load(wide(type_), pointers))
+        write_element(cx, results[0], 0, int(type_[1:]) // 8, cx.b.load(wide(type_), pointers))
 
 
 def _int(value: int) -> Value:
@@ -55,8 +55,8 @@ def _int(value: int) -> Value:
 def parameter_buffer(cx: Lowering, areas: Areas, results: Areas) -> None:
     """cudaGetParameterBufferV2(function, grid, block, dynamic shared bytes)."""
     function, grid, block, shared = areas
-    words = [_read(cx, dim, 4 * axis, 4) for dim in (grid, block) for axis in range(3)]
-    dims = column(cx, [*words, _read(cx, shared, 0, 4)])
+    words = [read_element(cx, dim, 4 * axis, 4) for dim in (grid, block) for axis in range(3)]
+    dims = column(cx, [*words, read_element(cx, shared, 0, 4)])
     arguments = [site_of(cx), cx.active(), _column(cx, function, 8), dims]
     _call(cx, "gs_launch_buffer", arguments, results, "i64")
 
@@ -132,7 +132,7 @@ def _tells(value: int) -> Builtin:
 def _nothing(cx: Lowering, areas: Areas, results: Areas) -> None:
     """cudaSuccess: streams and events are kept in the order of the queue, so waiting needs nothing more."""
     if results:
-        _write(cx, results[0], 0, 4, constant(wide("i32"), 0))
+        write_element(cx, results[0], 0, 4, constant(wide("i32"), 0))
 
 
 def malloc(cx: Lowering, areas: Areas, results: Areas) -> None:

@@ -6,7 +6,7 @@ on first use; the registers reach it through memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gridstride.virtual.abi.hardware_limits import LANES
@@ -14,35 +14,14 @@ from gridstride.virtual.ir.builder import Value, bits, wide
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.matrix import matrix_memory, matrix_plain, matrix_sums, matrix_volta
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fragment
-from gridstride.virtual.lowering.instructions.matrix.matrix_memory import fragment_of, items, shape_of
+from gridstride.virtual.lowering.instructions.matrix.matrix_memory import fragment_of, shape_of
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
-from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import SHAPES, SparseProduct
-from gridstride.virtual.lowering.instructions.operand_checks import check
+from gridstride.virtual.lowering.instructions.matrix.matrix_sparse import SparseProduct
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
-
-TILES = {
-    "f16": ((16, 8), (16, 16)), "bf16": ((16, 8), (16, 16)), "tf32": ((16, 4), (16, 8)),
-    "e4m3": ((16, 16), (16, 32)), "e5m2": ((16, 16), (16, 32)),
-    "s8": ((8, 16), (16, 16), (16, 32)), "u8": ((8, 16), (16, 16), (16, 32)),
-    "s4": ((8, 32), (16, 32), (16, 64)), "u4": ((8, 32), (16, 32), (16, 64)),
-    "b1": ((8, 128), (16, 128), (16, 256)), "f64": ((8, 4), (16, 4), (16, 8), (16, 16)),
-}  # fmt: skip
-"""(rows, k) that mma.sync has for each type of A and B (PTX ISA, "Matrix Shape")."""
-
-SUMS = {
-    "f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",),
-    "f64": ("f64",),
-}  # fmt: skip
-"""Types of C and D for each type of A; integers have s32."""
+from gridstride.virtual.ptx.operands import items
 
 RULES = ("satfinite", "xor", "and", "rz", "rm", "rp")
 """Modifiers that change what is computed: the range of integer sums, how bits are joined, how f64 is rounded."""
-
-WORDS = ("sync", "aligned", "row", "col", "popc", "rn", *RULES)
-"""The modifiers of a multiplication, without shapes and types."""
-
-PARTNERS = ({"e4m3", "e5m2"}, {"s8", "u8"}, {"s4", "u4"})
-"""Types of A and B that may be mixed."""
 
 REGISTERS = 8
 """The most that a tile's operand has."""
@@ -54,67 +33,31 @@ def mma(cx: Lowering, ins: Instruction) -> None:
     if "sp" in ins.modifiers or "sp::ordered_metadata" in ins.modifiers:
         _sparse(cx, ins)
         return
-    m, n, k = shape_of(cx, ins)
-    if (m, n, k) == (8, 8, 4) and ins.types[1:3] == ("f16", "f16"):
+    m, n, k = shape_of(ins)
+    d, a, b, c = ins.types
+    if (m, n, k) == (8, 8, 4) and a == "f16":
         matrix_volta.multiply(cx, ins)
         return
-    check(cx, ins, {*WORDS, f"m{m}n{n}k{k}"})
-    if len(ins.types) != 4 or n != 8 or ins.modifiers[3:5] != ("row", "col"):
-        raise cx.unsupported(f"`{ins.name}`")
-    d, a, b, c = ins.types
     product = Product(m, k, a, b, c, d, _rule(ins))
-    if (m, k) not in TILES.get(a, ()) or c != d or not _typed(product):
-        raise cx.unsupported(f"`{ins.name}`")
     matrices = [list(items(o)) for o in ins.operands]
-    left, right, sums = product.tile.registers
-    sums //= 2 if c == "f16" else 1
-    if [len(x) for x in matrices] != [sums, left, right, sums]:
-        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
     first, second, addend = (_registers(cx, x, product.tile.bits) for x in matrices[1:])
     _write(cx, matrices[0], _tile(cx, product, first, second, addend))
 
 
 def _sparse(cx: Lowering, ins: Instruction) -> None:
     """mma.sp: k of the product is that of the stored half of A."""
-    m, n, k = shape_of(cx, ins)
-    check(cx, ins, {*WORDS, "sp", "sp::ordered_metadata", f"m{m}n{n}k{k}"})
-    if len(ins.types) != 4 or (m, n) != (16, 8) or ins.modifiers[3:6] != (f"m{m}n{n}k{k}", "row", "col"):
-        raise cx.unsupported(f"`{ins.name}`")
+    m, _, k = shape_of(ins)
     d, a, b, c = ins.types
-    if k not in SHAPES.get(a, ()) or c != d or len(ins.operands) != 6 or (a in ("e4m3", "e5m2") and c == "f16"):
-        raise cx.unsupported(f"`{ins.name}`")
     product, selector = SparseProduct(m, k // 2, a, b, c, d, _rule(ins)), ins.operands[5]
-    if not _typed(product):
-        raise cx.unsupported(f"`{ins.name}`")
-    if not isinstance(selector, Immediate) or selector.bits not in range(4 // product.holders):
-        raise cx.unsupported(f"such a sparsity selector of `{ins.name}`")
+    assert isinstance(selector, Immediate)
     product = replace(product, first=selector.bits * product.holders)
     matrices = [list(items(o)) for o in ins.operands[:4]]
-    left, _, sums = product.tile.registers
-    sums //= 2 if c == "f16" else 1
-    if [len(x) for x in matrices] != [sums, left, product.whole.blocks, sums]:
-        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
     first, second, addend = (_registers(cx, x, 32) for x in matrices[1:])
     _write(cx, matrices[0], _tile(cx, product, first, second, addend, _registers(cx, [ins.operands[4]], 32)))
 
 
 def _rule(ins: Instruction) -> str:
     return next((m for m in ins.modifiers if m in RULES), "")
-
-
-def _typed(product: Product) -> bool:
-    """Whether the types and the rule go together."""
-    p = product
-    if p.a != p.b and {p.a, p.b} not in PARTNERS:
-        return False
-    sums: Collection[str] = SUMS.get(p.a, ("s32",))
-    if p.c not in sums or p.d not in sums:
-        return False
-    if p.a == "b1":
-        return p.rule in ("xor", "and")
-    if p.a == "f64":
-        return p.rule in ("", "rz", "rm", "rp")
-    return not p.rule or (p.rule == "satfinite" and sums == ("s32",))
 
 
 # -- wmma -------------------------------------------------------------------------------------------------------------
@@ -136,10 +79,8 @@ def wmma(cx: Lowering, ins: Instruction) -> None:
     if memory is not None:
         memory(cx, ins)
         return
-    shape = _shape(cx, ins)
+    shape = _shape(ins)
     matrices = [list(items(o)) for o in ins.operands]
-    if [len(x) for x in matrices] != [f.registers for f in (shape.d, shape.a, shape.b, shape.c)]:
-        raise cx.unsupported(f"`{ins.name}` with fragments of {', '.join(str(len(x)) for x in matrices)} registers")
     width = shape.a.bits
     first, second = (_registers(cx, x[: f.own], width) for x, f in zip(matrices[1:3], (shape.a, shape.b), strict=True))
     addend = _registers(cx, matrices[3], width)
@@ -159,18 +100,13 @@ def _part(values: list[Value], number: int, parts: int) -> list[Value]:
     return values[number * size : (number + 1) * size]
 
 
-def _shape(cx: Lowering, ins: Instruction) -> WmmaShape:
-    m, n, k = shape_of(cx, ins)
-    check(cx, ins, {*WORDS, "mma", f"m{m}n{n}k{k}"})
-    if len(ins.types) not in (2, 4):
-        raise cx.unsupported(f"`{ins.name}`")
+def _shape(ins: Instruction) -> WmmaShape:
+    m, n, k = shape_of(ins)
     d, a, b, c = (ins.types[0], "f16", "f16", ins.types[1]) if len(ins.types) == 2 else ins.types
-    parts = {matrix: fragment_of(cx, ins, matrix, t, (m, n, k)) for matrix, t in zip("abcd", (a, b, c, d), strict=True)}
+    parts = {matrix: fragment_of(matrix, t, (m, n, k)) for matrix, t in zip("abcd", (a, b, c, d), strict=True)}
     rows = 8 if m == n == 8 else 16
     first, second = (b, a) if parts["a"].swapped else (a, b)
     product = Product(rows, k, first, second, c, d, _rule(ins), 4 if a == "tf32" else 0)
-    if not _typed(product):
-        raise cx.unsupported(f"`{ins.name}`")
     return WmmaShape(product=product, tiles=m * n // (8 * rows), **parts)
 
 

@@ -49,7 +49,7 @@ class Columns:
         for block in range(tile.blocks):
             pair = [self._register(self.a, tile.halves * block + h, self.raw) for h in range(tile.halves)]
             words.update({(block, t): self._rows(pair, t) for t in range(4)})
-        columns = [tile.place(k) for k in range(tile.k)]
+        columns = [tile.position(k) for k in range(tile.k)]
         return [unpack(words[block, t], item) for block, t, item in columns]
 
     def spread(self, unpack: Unpack) -> list[Value]:
@@ -71,7 +71,7 @@ class Columns:
 
     def _splat(self, area: Value, tile: Tile, k: int, type_: str) -> Value:
         b, size = self.b, bits(type_) // 8
-        block, t, item = tile.place(k)
+        block, t, item = tile.position(k)
         base = b.offset(area, b.op("mul", self._current(), constant("i64", 4 * size)))
         index = (block * tile.packed + item) * LANES + t
         return b.splat(b.load(type_, b.offset(base, size * index), align=size), self.tile.rows)
@@ -95,7 +95,7 @@ class Columns:
             b.store(column, b.offset(self._sums["c"], store * n), align=min(store, 64))
 
     @contextmanager
-    def each(self) -> Iterator[None]:
+    def loop(self) -> Iterator[None]:
         """Runs its body for each column."""
         b, at = self.b, self.b.alloca("i64")
         b.store(constant("i64", 0), at)

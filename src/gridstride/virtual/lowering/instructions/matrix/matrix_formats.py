@@ -47,8 +47,8 @@ def element(b: Builder, words: Value, kind: ElementFormat, item: int) -> Value:
     if kind.name == "f16":
         return half.widen(b, b.resize(_down(b, words, 16 * item), "i16"), half.F16)
     if kind.name == "bf16":
-        kept = b.op("and", words, constant(words.type, -65536)) if item else _up(b, words, 16)
-        return b.cast("bitcast", kept, "float")
+        masked = b.op("and", words, constant(words.type, -65536)) if item else _up(b, words, 16)
+        return b.cast("bitcast", masked, "float")
     if kind.name == "tf32":
         return b.cast("bitcast", b.op("and", words, constant(words.type, ~0x1FFF)), "float")
     if kind.floating:

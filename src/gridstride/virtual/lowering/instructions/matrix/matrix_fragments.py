@@ -60,7 +60,7 @@ class Tile:
     def _k(self, block: int, lane: int, item: int) -> int:
         return (4 * block + lane % 4) * self.packed + item
 
-    def place(self, k: int) -> tuple[int, int, int]:
+    def position(self, k: int) -> tuple[int, int, int]:
         """(register along k, t, item) that hold an index of k."""
         word, item = divmod(k, self.packed)
         return word // 4, word % 4, item
@@ -108,7 +108,7 @@ class Fragment:
         """(row, column) of an element of the matrix."""
         register %= self.own
         role = {"a": "b", "b": "a"}.get(self.matrix, "c") if self.swapped else self.matrix
-        row, column = getattr(self, f"_{role}")(register, lane, item)
+        row, column = {"a": self._a, "b": self._b, "c": self._c}[role](register, lane, item)
         return (column, row) if self.swapped else (row, column)
 
     def _tile(self) -> Tile:

@@ -65,8 +65,8 @@ class MatrixImage:
         """One element of each lane, at its place in the register."""
         words = self._words(b, [p // 32 for p in bits], 32)
         low = b.op("lshr", words, vector_constant("i32", [p % 32 for p in bits]))
-        kept = b.op("and", low, constant(low.type, (1 << self.fragment.bits) - 1))
-        return b.op("shl", kept, constant(kept.type, self.fragment.bits * item))
+        masked = b.op("and", low, constant(low.type, (1 << self.fragment.bits) - 1))
+        return b.op("shl", masked, constant(masked.type, self.fragment.bits * item))
 
     def _words(self, b: Builder, indices: list[int], width: int) -> Value:
         """Words of the image, one for each lane: a shuffle of one or two blocks of 32, or a gather."""
@@ -76,11 +76,11 @@ class MatrixImage:
             loaded = [b.load(type_, b.offset(self.base, LANES * size * k), align=64) for k in blocks]
             picks = [LANES * blocks.index(i // LANES) + i % LANES for i in indices]
             return b.shuffle(loaded[0], picks, loaded[1] if len(loaded) > 1 else None)
-        offsets = self._places(b, [size * i for i in indices])
+        offsets = self._pointers(b, [size * i for i in indices])
         name = f"llvm.masked.gather.v{LANES}i{width}.v{LANES}p0"
         return b.call(type_, name, offsets, constant("i32", size), constant(wide("i1"), True), constant(type_, 0))
 
-    def _places(self, b: Builder, offsets: list[int]) -> Value:
+    def _pointers(self, b: Builder, offsets: list[int]) -> Value:
         return b.define(wide("ptr"), f"getelementptr i8, ptr {self.base.name}, {vector_constant('i64', offsets)!r}")
 
     def put(self, b: Builder, number: int, value: Value) -> None:
@@ -88,7 +88,7 @@ class MatrixImage:
         width = self.fragment.bits
         for item in range(self.fragment.packed):
             part = b.op("lshr", value, constant(value.type, width * item)) if item else value
-            offsets = self._places(b, [self._bit(number, lane, item) // 8 for lane in range(LANES)])
+            offsets = self._pointers(b, [self._bit(number, lane, item) // 8 for lane in range(LANES)])
             name = f"llvm.masked.scatter.v{LANES}i{width}.v{LANES}p0"
             every = constant(wide("i1"), True)
             b.call("void", name, b.resize(part, f"i{width}"), offsets, constant("i32", width // 8), every)

@@ -19,8 +19,8 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Fra
 from gridstride.virtual.lowering.instructions.matrix.matrix_images import MatrixImage
 from gridstride.virtual.lowering.instructions.matrix.matrix_rows import RowCopy, copy
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
-from gridstride.virtual.lowering.instructions.operand_checks import check
-from gridstride.virtual.ptx.module import Address, Instruction, Operand, Vector
+from gridstride.virtual.ptx.module import Address, Instruction, Operand
+from gridstride.virtual.ptx.operands import items
 from gridstride.virtual.ptx.types import TYPES
 
 ROW = 16
@@ -29,48 +29,25 @@ ROW = 16
 TRANSPOSED = [8 * (i % 8) + i // 8 for i in range(2 * LANES)]
 """Where element i of the transpose of an 8 × 8 matrix lies in it; lane 4g + t holds elements 2t and 2t + 1 of row g."""
 
-SHAPES = {
-    **dict.fromkeys(("f16", "bf16", "s8", "u8"), ((16, 16, 16), (32, 8, 16), (8, 32, 16))),
-    "tf32": ((16, 16, 8),), "f64": ((8, 8, 4),), "s4": ((8, 8, 32),), "u4": ((8, 8, 32),), "b1": ((8, 8, 128),),
-}  # fmt: skip
-"""(m, n, k) that wmma has for each type of A and B."""
 
-SUMS = {"f16": ((16, 16, 16), (32, 8, 16), (8, 32, 16)), "f64": ((8, 8, 4),)}
-SUMS["f32"] = (*SUMS["f16"], (16, 16, 8))
-SUMS["s32"] = (*SUMS["f16"], (8, 8, 32), (8, 8, 128))
-"""The same for C and D."""
-
-
-def items(operand: Operand) -> tuple[Operand, ...]:
-    """The registers of a fragment."""
-    return operand.items if isinstance(operand, Vector) else (operand,)
-
-
-def shape_of(cx: Lowering, ins: Instruction) -> tuple[int, int, int]:
-    """m, n, k out of the modifier that names them."""
+def shape_of(ins: Instruction) -> tuple[int, int, int]:
+    """m, n, k out of the modifier that names them; zeros where none does."""
     for modifier in ins.modifiers:
-        match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier)
-        if match:
+        if match := re.fullmatch(r"m(\d+)n(\d+)k(\d+)", modifier):
             m, n, k = map(int, match.groups())
             return m, n, k
-    raise cx.unsupported(f"`{ins.name}`")
+    return 0, 0, 0
 
 
 # -- ldmatrix, stmatrix, movmatrix ------------------------------------------------------------------------------------
-def _address(cx: Lowering, operand: Operand) -> Address:
-    if not isinstance(operand, Address):
-        raise cx.unsupported(f"`{cx.ins.name}` without an address")
-    return operand
-
-
 def _transposed(cx: Lowering, word: Value) -> Value:
     b = cx.b
     return b.bitcast(b.shuffle(b.bitcast(word, f"<{2 * LANES} x i16>"), TRANSPOSED), wide("i32"))
 
 
-def _rows(cx: Lowering, operand: Operand, number: int, way: str, image: Value) -> None:
+def _rows(cx: Lowering, address: Operand, number: int, way: str, image: Value) -> None:
     """Copies the rows whose addresses the first 8 · number lanes give."""
-    address = _address(cx, operand)
+    assert isinstance(address, Address)
     space = "shared" if space_of(cx.ins) == "shared" else "generic"
     access = Access(space, ROW, 1)
     site = cx.program.site(cx, access)
@@ -137,11 +114,9 @@ def move_matrix(cx: Lowering, ins: Instruction) -> None:
 
 
 # -- wmma.load, wmma.store --------------------------------------------------------------------------------------------
-def fragment_of(cx: Lowering, ins: Instruction, matrix: str, ptx_type: str, shape: tuple[int, int, int]) -> Fragment:
+def fragment_of(matrix: str, ptx_type: str, shape: tuple[int, int, int]) -> Fragment:
     """The fragment of a wmma operand (`matrix` is a, b, c or d)."""
     matrix = "c" if matrix == "d" else matrix
-    if shape not in (SUMS if matrix == "c" else SHAPES).get(ptx_type, ()):
-        raise cx.unsupported(f"`{ins.name}`")
     bits = 32 if ptx_type == "tf32" else TYPES[ptx_type].bits
     plain = Fragment(matrix, *shape, bits, 0)
     # Fragments of halves have the eight registers that Volta's needed.
@@ -152,7 +127,6 @@ def fragment_of(cx: Lowering, ins: Instruction, matrix: str, ptx_type: str, shap
 def load(cx: Lowering, ins: Instruction) -> None:
     """wmma.load.a, .b, .c."""
     image, targets = _image(cx, ins), items(ins.operands[0])
-    _count(cx, ins, image.fragment, targets)
     _pieces(cx, ins, image, ins.operands[1:], "load")
     registers = [image.register(cx.b, r) for r in range(image.fragment.own)]
     for i, target in enumerate(targets):
@@ -162,32 +136,21 @@ def load(cx: Lowering, ins: Instruction) -> None:
 def store(cx: Lowering, ins: Instruction) -> None:
     """wmma.store.d."""
     image, sources = _image(cx, ins), items(ins.operands[1])
-    _count(cx, ins, image.fragment, sources)
     for i, source in enumerate(sources):
         image.put(cx.b, i, cx.vector(source, "b64" if image.fragment.bits == 64 else "b32"))
     _pieces(cx, ins, image, (ins.operands[0], *ins.operands[2:]), "store")
 
 
-def _count(cx: Lowering, ins: Instruction, fragment: Fragment, registers: tuple[Operand, ...]) -> None:
-    if len(registers) != fragment.registers:
-        raise cx.unsupported(f"`{ins.name}` with a fragment of {len(registers)} registers, not {fragment.registers}")
-
-
 def _image(cx: Lowering, ins: Instruction) -> MatrixImage:
-    words = {"load", "store", "a", "b", "c", "d", "sync", "aligned", "row", "col", "global", "shared", "shared::cta"}
-    shape = shape_of(cx, ins)
-    check(cx, ins, words | {"m{}n{}k{}".format(*shape)})
-    layout = {"row", "col"} & set(ins.modifiers)
-    matrix = [m for m in ins.modifiers if m in ("a", "b", "c", "d")]
-    if (len(ins.types), len(layout), len(matrix)) != (1, 1, 1) or len(ins.operands) not in (2, 3):
-        raise cx.unsupported(f"`{ins.name}`")
-    fragment = fragment_of(cx, ins, matrix[0], ins.types[0], shape)
-    return MatrixImage(fragment, "row" in layout, area(cx, MatrixImage.LARGEST))
+    matrix = next(m for m in ins.modifiers if m in ("a", "b", "c", "d"))
+    fragment = fragment_of(matrix, ins.types[0], shape_of(ins))
+    return MatrixImage(fragment, "row" in ins.modifiers, area(cx, MatrixImage.LARGEST))
 
 
 def _pieces(cx: Lowering, ins: Instruction, image: MatrixImage, operands: tuple[Operand, ...], way: str) -> None:
     """Copies the matrix between memory and its image. Lane i takes line i: a row, or a column where those are whole."""
-    address, b = _address(cx, operands[0]), cx.b
+    address, b = operands[0], cx.b
+    assert isinstance(address, Address)
     space = "shared" if space_of(ins) == "shared" else "generic"
     access = Access(space, image.piece, 1)
     start = vector_address(cx, address, space)

@@ -34,7 +34,7 @@ def _integers(b: Builder, product: Product, pointers: list[Value]) -> None:
     a = columns.rows(lambda words, item: element(b, words, first, item))
     area = columns.area(columns.spread(lambda words, item: element(b, words, second, item)))
     columns.take("s32")
-    with columns.each():
+    with columns.loop():
         total: Value | None = None
         for k, x in enumerate(a):
             term = b.op("fmul", x, columns.column(area, k, "float"))
@@ -53,11 +53,11 @@ def _bits(b: Builder, product: Product, pointers: list[Value]) -> None:
     a = columns.rows(lambda word, item: word)
     area = columns.area(columns.spread(lambda word, item: word))
     columns.take("s32")
-    with columns.each():
+    with columns.loop():
         total = columns.addend()
         for k, x in enumerate(a):
-            both = b.op(product.rule, x, columns.column(area, k, "i32"))
-            total = b.op("add", total, b.intrinsic("ctpop", both))
+            combined = b.op(product.rule, x, columns.column(area, k, "i32"))
+            total = b.op("add", total, b.intrinsic("ctpop", combined))
         columns.put(total)
     columns.give("s32")
 
@@ -67,7 +67,7 @@ def _double(b: Builder, product: Product, pointers: list[Value]) -> None:
     a = columns.rows(lambda values, item: values)
     area = columns.area(columns.spread(lambda values, item: values))
     columns.take("f64")
-    with columns.each():
+    with columns.loop():
         total = columns.addend()
         for k, x in enumerate(a):
             y = columns.column(area, k, "double")

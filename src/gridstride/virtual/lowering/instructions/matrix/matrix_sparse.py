@@ -17,12 +17,6 @@ from gridstride.virtual.lowering.instructions.matrix.matrix_columns import Colum
 from gridstride.virtual.lowering.instructions.matrix.matrix_fragments import Tile
 from gridstride.virtual.lowering.instructions.matrix.matrix_products import Product
 
-SHAPES = {
-    "f16": (16, 32), "bf16": (16, 32), "tf32": (8, 16), "e4m3": (64,), "e5m2": (64,), "s8": (32, 64), "u8": (32, 64),
-    "s4": (64, 128), "u4": (64, 128),
-}  # fmt: skip
-"""k of the 16 × 8 × k multiplications of each type of A (PTX ISA, mma.sp)."""
-
 
 @dataclass(frozen=True, slots=True)
 class SparseProduct(Product):
@@ -40,7 +34,7 @@ class SparseProduct(Product):
         return self.formats[0].bits
 
     @property
-    def whole(self) -> Tile:
+    def dense(self) -> Tile:
         """B's tile."""
         return Tile(self.rows, 2 * self.k, self.bits)
 
@@ -68,7 +62,7 @@ class SparseColumns(Columns):
 
     def __init__(self, b: Builder, product: SparseProduct, pointers: list[Value], *, raw: str, sum_type: str) -> None:
         super().__init__(b, product.tile, pointers[:4], raw=raw, sum_type=sum_type)
-        self.product, self.whole = product, product.whole
+        self.product, self.dense = product, product.dense
         word = self._register(pointers[4], 0, "i32")
         self._takes = [self._choice(word, j) for j in range(product.k)]
 
@@ -88,18 +82,18 @@ class SparseColumns(Columns):
 
     def spread(self, unpack: Unpack) -> list[Value]:
         """All of B's elements, as `Columns.spread` gives those of a dense tile."""
-        registers = [self._register(self._b, block, self.raw) for block in range(self.whole.blocks)]
-        return [unpack(r, item) for r in registers for item in range(self.whole.packed)]
+        registers = [self._register(self._b, block, self.raw) for block in range(self.dense.blocks)]
+        return [unpack(r, item) for r in registers for item in range(self.dense.packed)]
 
     def column(self, area: Value, k: int, type_: str) -> Value:
         """B's elements of the current column that row by row belong to stored element k."""
-        first, *others = (self._element(area, position, type_) for position in self.product.meets(k)[1])
-        for takes, other in zip(self._takes[k], others, strict=True):
+        first, *other_elements = (self._element(area, position, type_) for position in self.product.meets(k)[1])
+        for takes, other in zip(self._takes[k], other_elements, strict=True):
             first = self.b.select(takes, other, first)
         return first
 
     def _element(self, area: Value, k: int, type_: str) -> Value:
-        return self._splat(area, self.whole, k, type_)
+        return self._splat(area, self.dense, k, type_)
 
 
 def columns_of(b: Builder, product: Product, pointers: list[Value], *, raw: str, sum_type: str) -> Columns:

@@ -56,7 +56,7 @@ class _Writer:
         b, product = self.b, self.product
         b.store(constant("i16", 0), self.wrong)
         self.columns.take(product.c)
-        with self.columns.each():
+        with self.columns.loop():
             addend = self.columns.addend()
             total = constant(addend.type, 0.0) if product.eight else addend
             for step in product.steps:
@@ -94,7 +94,7 @@ class _Writer:
             return self._half(total)
         # Without products the addend stays as it is; it may be smaller than what the fast way can scale.
         plain = b.op("fadd", addend, constant(addend.type, 0.0))
-        return self._kept(b.select(none, plain, truncated(b, total)))
+        return self._without_lost_digits(b.select(none, plain, truncated(b, total)))
 
     def _check(self, largest: Value, none: Value) -> None:
         """Remembers whether an exponent is outside the fast function's range."""
@@ -133,13 +133,15 @@ class _Writer:
         terms = [b.op("fmul", x, y) for x, y in long] + [b.cast("fpext", addend, "double")]
         cut = [b.intrinsic("trunc", b.op("fmul", x, scale)) for x in terms]
         total = b.op("fmul", _tree(b, "fadd", cut), unit)
-        total = self._half(total) if self.product.halves else self._kept(truncated(b, total, subnormal=True))
+        total = (
+            self._half(total) if self.product.halves else self._without_lost_digits(truncated(b, total, subnormal=True))
+        )
         plain = _tree(b, "fadd", terms)
         finite = b.compare("olt", b.intrinsic("fabs", plain), constant(plain.type, float("inf")))
         special = b.cast("bitcast", canonical(b, b.cast("fptrunc", plain, "float")), "i32")
         return b.cast("bitcast", b.select(finite, b.cast("bitcast", total, "i32"), special), "float")
 
-    def _kept(self, total: Value) -> Value:
+    def _without_lost_digits(self, total: Value) -> Value:
         """An f32 result without the digits that the terms have not."""
         b, lost = self.b, 23 - self.product.digits
         if lost <= 0:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from gridstride.virtual.ir.atomic_operations import AtomicOperation
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.access import Access
+from gridstride.virtual.lowering.analysis.memory_operands import space_of
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import vector_address
 from gridstride.virtual.lowering.instructions.memory.atomic_functions import define, signature_name
-from gridstride.virtual.ptx.module import Address, Operand, Register, Sink, Vector
+from gridstride.virtual.ptx.module import Address, Operand, Register, Sink
+from gridstride.virtual.ptx.operands import items
 from gridstride.virtual.ptx.types import TYPES
 
 _INTEGERS = ("u32", "s32", "u64", "s64")
@@ -48,6 +50,8 @@ def _write(
     assert isinstance(address, Address)
     size = TYPES[parts.type].size
     space = "shared" if parts.space == "cluster" else parts.space
+    if cx.program.generic_shared and space_of(cx.ins) == "generic":
+        space = "generic"  # to the observer, which looks for lanes in shared memory
     access = Access(space, size, 1)
     site = cx.program.site(cx, access)
     # An atom whose old value nobody reads is a red to the hardware too: ptxas makes it one.
@@ -85,7 +89,7 @@ def _call(
 def unread(cx: Lowering) -> bool:
     """Whether nobody reads the old values of the atom at hand."""
     target = cx.ins.operands[0]
-    return all(_unread(cx, item) for item in (target.items if isinstance(target, Vector) else (target,)))
+    return all(_unread(cx, item) for item in items(target))
 
 
 def _unread(cx: Lowering, target: Operand) -> bool:
@@ -93,8 +97,8 @@ def _unread(cx: Lowering, target: Operand) -> bool:
     if not isinstance(target, Register):
         return isinstance(target, Sink)
     block = cx.code.blocks[cx.block]
-    here = next(i for i, ins in enumerate(block) if ins is cx.ins)
-    for ins in block[here + 1 :]:
+    position = next(i for i, ins in enumerate(block) if ins is cx.ins)
+    for ins in block[position + 1 :]:
         if target.name in cx.code.reads(ins):
             return False
         if target.name in cx.code.writes(ins):

@@ -99,15 +99,15 @@ class _Writer:
         b.store(b.resize(self.address, "i64"), addresses)
         space, size = constant("i32", self.number), constant("i32", self.what.size)
         with b.lanes(self.mask) as lane:
-            one = self._row(addresses, lane, 8)
-            pointer = b.call("ptr", "gs_resolve", self.warp, self.site, lane, b.load("i64", one), size, space)
+            address_slot = self._row(addresses, lane, 8)
+            pointer = b.call("ptr", "gs_resolve", self.warp, self.site, lane, b.load("i64", address_slot), size, space)
             b.store(b.define("i64", f"ptrtoint ptr {pointer.name} to i64"), self._row(slot, lane, 8))
 
     def _row(self, slot: Value, lane: Value, size: int) -> Value:
         b = self.b
         return b.offset(slot, b.op("mul", b.resize(lane, "i64"), constant("i64", size)))
 
-    def _place(self, where: Value, lane: Value) -> Value:
+    def _pointer(self, where: Value, lane: Value) -> Value:
         return self.b.pointer(self.b.load("i64", self._row(where, lane, 8)))
 
     def _first(self) -> Value:
@@ -127,7 +127,7 @@ class _Writer:
         """One access with the whole warp's operand; each lane's old value is what the lanes before it made of it."""
         b, x = self.b, self.values[0]
         x = b.select(b.bitcast(self.mask, wide("i1")), x, constant(x.type, neutral))
-        pointer = self._place(where, self._first())
+        pointer = self._pointer(where, self._first())
         if not self.returns:
             self._access(pointer, b.intrinsic(f"vector.reduce.{self.what.op}", x, result=self.what.scalar))
             b.ret()
@@ -155,7 +155,7 @@ class _Writer:
                 b.store(self._combine(b.load(self.what.scalar, total), x), total)
             return b.load(self.what.scalar, total)
 
-        self._update(self._place(where, self._first()), apply)
+        self._update(self._pointer(where, self._first()), apply)
         b.ret()
 
     def _lane_by_lane(self, where: Value) -> None:
@@ -166,7 +166,7 @@ class _Writer:
             b.store(constant(self.what.vector, 0), result)
         with self._lanes() as lane:
             values = [b.load(self.what.scalar, self._row(r, lane, size)) for r in rows]
-            old = self._access(self._place(where, lane), *values)
+            old = self._access(self._pointer(where, lane), *values)
             if result is not None:
                 b.store(old, self._row(result, lane, size))
         b.ret(b.load(self.what.vector, result) if result is not None else None)
@@ -214,15 +214,15 @@ class _Writer:
             b.store(change(old), pointer, align=size)
             return old
         integer = f"i{8 * size}"
-        seen = b.alloca(integer)
-        b.store(b.define(integer, f"load atomic {integer}, ptr {pointer.name} monotonic, align {size}"), seen)
+        observed = b.alloca(integer)
+        b.store(b.define(integer, f"load atomic {integer}, ptr {pointer.name} monotonic, align {size}"), observed)
         with b.loop() as done:
-            word = b.load(integer, seen)
+            word = b.load(integer, observed)
             new = b.bitcast(change(b.bitcast(word, type_)), integer)
             now, took = self._compare_exchange(pointer, word, new)
-            b.store(now, seen)
+            b.store(now, observed)
             b.break_if(took, done)
-        return b.bitcast(b.load(integer, seen), type_)
+        return b.bitcast(b.load(integer, observed), type_)
 
     def _combine(self, old: Value, x: Value) -> Value:
         result = combine(self.b, self.what, self.space, old, x)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.atomic_calls import ALLOWED, Parts, _write
-from gridstride.virtual.ptx.module import Instruction, Operand, Sink, Vector
+from gridstride.virtual.ptx.module import Instruction, Operand, Sink
+from gridstride.virtual.ptx.operands import items
 
 
 def _parts(ins: Instruction) -> Parts:
@@ -29,9 +30,9 @@ def _parts(ins: Instruction) -> Parts:
 def atomic(cx: Lowering, ins: Instruction) -> None:
     """atom."""
     parts = _parts(ins)
-    targets = _items(ins.operands[0])
+    targets = items(ins.operands[0])
     compare = 2 if parts.op == "cas" else 1
-    columns = zip(*(_items(o) for o in ins.operands[2 : 2 + compare]), strict=True)
+    columns = zip(*(items(o) for o in ins.operands[2 : 2 + compare]), strict=True)
     _write(cx, parts, ins.operands[1], targets, list(columns))
 
 
@@ -43,9 +44,5 @@ def reduce(cx: Lowering, ins: Instruction) -> None:
         reduce_async(cx, ins)
         return
     parts = _parts(ins)
-    columns: list[tuple[Operand, ...]] = [(item,) for item in _items(ins.operands[1])]
+    columns: list[tuple[Operand, ...]] = [(item,) for item in items(ins.operands[1])]
     _write(cx, parts, ins.operands[0], (Sink(),) * len(columns), columns)
-
-
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vector) else (operand,)

@@ -37,11 +37,11 @@ def map_address(cx: Lowering, ins: Instruction) -> None:
     size = _as(cx, b.resize(b.get(cluster(cx), CLUSTER, "size"), "i64"), address)
     offset = b.op("and", b.op("sub", address, base), constant(address.type, OFFSET_MASK))
     first = b.op("shl", which, constant(which.type, RANK_SHIFT))
-    there = b.op("add", b.op("add", base, first), offset)
+    mapped = b.op("add", b.op("add", base, first), offset)
     # A rank that the cluster has not is no fault yet: compilers compute addresses ahead that are never used.
     number = b.op("add", first, constant(first.type, 1 << RANK_SHIFT))
     missing = b.op("add", b.op("add", number, offset), constant(first.type, NO_BLOCK_ADDRESS))
-    real = b.select(b.compare("ult", which, size), there, missing)
+    real = b.select(b.compare("ult", which, size), mapped, missing)
     cx.set(ins.operands[0], b.resize(real, llvm_type(type_)))
 
 
@@ -52,8 +52,8 @@ def rank_of_address(cx: Lowering, ins: Instruction) -> None:
     own = _as(cx, rank(cx), address)
     if "shared::cluster" in ins.modifiers:
         top = b.resize(b.op("lshr", address, constant(address.type, RANK_SHIFT)), "i32")
-        other = b.op("sub", top, constant(top.type, 1))
-        cx.set(ins.operands[0], b.select(b.compare("eq", top, constant(top.type, 0)), own, other))
+        mapped_rank = b.op("sub", top, constant(top.type, 1))
+        cx.set(ins.operands[0], b.select(b.compare("eq", top, constant(top.type, 0)), own, mapped_rank))
         return
     address = b.resize(address, "i64")
     base = _as(cx, b.get(cluster(cx), CLUSTER, "shared"), address)
@@ -87,8 +87,10 @@ def in_cluster(cx: Lowering, address: Value) -> Value:
     distance = b.op("sub", address, _as(cx, b.get(cluster(cx), CLUSTER, "shared"), address))
     size = _as(cx, b.resize(b.get(cluster(cx), CLUSTER, "size"), "i64"), address)
     extent = _as(cx, cx.field("shared_size"), address)
-    known = b.compare("ult", b.op("lshr", distance, constant(distance.type, RANK_SHIFT)), size)
-    return b.op("and", known, b.compare("ult", b.op("and", distance, constant(distance.type, OFFSET_MASK)), extent))
+    rank_exists = b.compare("ult", b.op("lshr", distance, constant(distance.type, RANK_SHIFT)), size)
+    return b.op(
+        "and", rank_exists, b.compare("ult", b.op("and", distance, constant(distance.type, OFFSET_MASK)), extent)
+    )
 
 
 # -- ld and st --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.ptx.module import Address, Instruction, Operand
+from gridstride.virtual.ptx.module import Operand
 
 MOST_COLUMNS = 8
 
@@ -33,14 +33,6 @@ def cta_masks(cx: Lowering, operand: Operand) -> Value:
     mask = b.resize(cx.vector(operand, "b16"), "i64")
     b.store(mask, areas["%masks"])
     return areas["%masks"]
-
-
-def address(cx: Lowering, ins: Instruction, index: int) -> Address:
-    """An operand that must be an address."""
-    operand = ins.operands[index] if index < len(ins.operands) else None
-    if not isinstance(operand, Address):
-        raise cx.unsupported(f"such a form of `{ins.name}`")
-    return operand
 
 
 def site(cx: Lowering, access: Access | None = None) -> Value:

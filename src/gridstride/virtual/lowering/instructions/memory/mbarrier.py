@@ -17,9 +17,10 @@ from gridstride.virtual.lowering.analysis.bounded_waits import CLOCKS
 from gridstride.virtual.lowering.bounded_wait import in_bounded_wait, innermost_wait
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing
-from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
+from gridstride.virtual.lowering.instructions.memory.copy_operands import columns, site
 from gridstride.virtual.ptx.isa import ISA, Class, Meaning
 from gridstride.virtual.ptx.module import Address, Instruction, Operand, Special
+from gridstride.virtual.ptx.operands import address
 
 
 def mbarrier(cx: Lowering, ins: Instruction) -> None:
@@ -31,7 +32,7 @@ def mbarrier(cx: Lowering, ins: Instruction) -> None:
     at = int(not isinstance(ins.operands[0], Address))
     operands = ins.operands[at + 1 :]
     space = memory_operands.space_of(ins)
-    where = addressing.vector_address(cx, address(cx, ins, at), space)
+    where = addressing.vector_address(cx, address(ins, at), space)
     kind = constant("i32", addressing.number_of(ins, space))
     if form == "init":
         _init(cx, where, kind, operands)
@@ -107,12 +108,12 @@ def _only_polls(cx: Lowering) -> bool:
         return False
     start, end = wait
     body = [ins for block in cx.code.blocks[start : end + 1] for ins in block]
-    others = [ins for ins in body if not _writes_registers_alone(ins)]
+    side_effects = [ins for ins in body if not _only_writes_registers(ins)]
     timed = any(isinstance(o, Special) and o.name.startswith(CLOCKS) for ins in body for o in ins.operands)
-    return len(others) == 1 and others[0] is cx.ins and not timed
+    return len(side_effects) == 1 and side_effects[0] is cx.ins and not timed
 
 
-def _writes_registers_alone(ins: Instruction) -> bool:
+def _only_writes_registers(ins: Instruction) -> bool:
     row = ISA[ins.opcode]
     plain = row.meaning in (Meaning.OPERANDS, Meaning.DECIDED) and row.kind is not Class.WARP
     return plain or row.kind is Class.BRANCH or ins.opcode == "nanosleep"

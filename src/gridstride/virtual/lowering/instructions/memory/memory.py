@@ -10,6 +10,7 @@ from gridstride.virtual.lowering import outlined
 from gridstride.virtual.lowering.access import Access
 from gridstride.virtual.lowering.analysis import affine
 from gridstride.virtual.lowering.analysis.memory_operands import ordered, remote, space_of
+from gridstride.virtual.lowering.calls import load_parameter, write_area
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory.addressing import (
     _long,
@@ -27,12 +28,9 @@ from gridstride.virtual.lowering.instructions.memory.cluster_addresses import (
 from gridstride.virtual.lowering.instructions.memory.copy_operands import columns
 from gridstride.virtual.lowering.observer import Stored
 from gridstride.virtual.lowering.value_types import llvm_type
-from gridstride.virtual.ptx.module import Address, Instruction, Operand, Symbol, Vector
+from gridstride.virtual.ptx.module import Address, Instruction, Operand, Symbol
+from gridstride.virtual.ptx.operands import items
 from gridstride.virtual.ptx.types import TYPES
-
-
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vector) else (operand,)
 
 
 def _parts(cx: Lowering, ins: Instruction, address: Operand) -> tuple[Access, Address]:
@@ -57,7 +55,7 @@ def load(cx: Lowering, ins: Instruction) -> None:
     """ld, ldu."""
     access, address = _parts(cx, ins, ins.operands[1])
     if access.space == "param" and isinstance(address.base, Symbol):
-        values = cx.program.load_parameter(cx, address.base.name, address.offset, access)
+        values = load_parameter(cx, address.base.name, address.offset, access)
     elif access.space == "local":
         values = _local_load(cx, address, access)
     else:
@@ -66,7 +64,7 @@ def load(cx: Lowering, ins: Instruction) -> None:
             cx.b.emit("fence acquire")
             cx.program.observer.acquired(cx)
     signed = ins.types[-1][0] == "s"
-    for target, value in zip(_items(ins.operands[0]), values, strict=True):
+    for target, value in zip(items(ins.operands[0]), values, strict=True):
         cx.set(target, value, signed=signed)
 
 
@@ -79,17 +77,17 @@ def store(cx: Lowering, ins: Instruction) -> None:
         return
     access, address = _parts(cx, ins, ins.operands[0])
     ptx_type = f"b{8 * access.size}"
-    items = _items(ins.operands[1])
+    sources = items(ins.operands[1])
     if access.space == "param" and isinstance(address.base, Symbol):
-        values = [cx.vector(i, ptx_type) for i in items]
-        cx.program.store_parameter(cx, address.base.name, address.offset, access, values)
+        values = [cx.vector(i, ptx_type) for i in sources]
+        write_area(cx, address.base.name, address.offset, access, values)
         return
     if ordered(ins):
         cx.b.emit("fence release")
     if access.space == "local":
-        _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in items])
+        _local_store(cx, address, access, [cx.vector(i, ptx_type) for i in sources])
     else:
-        _store(cx, address, access, items, ptx_type)
+        _store(cx, address, access, sources, ptx_type)
         if ordered(ins):
             cx.program.observer.signalled(cx)
 
@@ -105,14 +103,14 @@ def _load(cx: Lowering, address: Address, access: Access) -> list[Value]:
     if remote(cx.ins):
         uniform = form is not None and form.uniform
         return load_remote(cx, vector_address(cx, address, access.space), access, site, uniform=uniform)
-    if _in_one(cx, access):
-        return _load_in_one(cx, vector_address(cx, address, access.space), access, site)
+    if _is_undivided(cx, access):
+        return _load_undivided(cx, vector_address(cx, address, access.space), access, site)
     if form is None or not layout.few_groups(form):
         return _load_varying(cx, vector_address(cx, address, access.space), access, site)
     return outlined.load(cx, form, access, site)
 
 
-def _in_one(cx: Lowering, access: Access) -> bool:
+def _is_undivided(cx: Lowering, access: Access) -> bool:
     """Whether other threads must see all elements of a lane's vector change at once.
 
     The PTX memory model takes its elements for accesses of their own, but every GPU makes one of up to 16 bytes, and
@@ -121,13 +119,13 @@ def _in_one(cx: Lowering, access: Access) -> bool:
     return ordered(cx.ins) and access.count > 1 and access.bytes <= 16
 
 
-def _load_in_one(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
+def _load_undivided(cx: Lowering, addresses: Value, access: Access, site: int) -> list[Value]:
     out = _checked_copy(cx, addresses, Access(access.space, access.bytes, 1), site)
     loaded = cx.b.load(f"<{LANES * access.count} x {access.type}>", out, align=access.bytes)
     return [cx.b.shuffle(loaded, range(j, LANES * access.count, access.count)) for j in range(access.count)]
 
 
-def _store_in_one(cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value]) -> None:
+def _store_undivided(cx: Lowering, addresses: Value, access: Access, site: int, values: list[Value]) -> None:
     parts = values
     while len(parts) > 2:
         parts = [cx.b.shuffle(a, range(2 * LANES), z) for a, z in zip(parts[::2], parts[1::2], strict=True)]
@@ -171,24 +169,24 @@ GATHERS = {(4, 1), (4, 2), (4, 4), (8, 1), (8, 2)}
 """(size, count) that the runtime gathers as vectors; the others go lane by lane."""
 
 
-def _store(cx: Lowering, address: Address, access: Access, items: tuple[Operand, ...], ptx_type: str) -> None:
+def _store(cx: Lowering, address: Address, access: Access, sources: tuple[Operand, ...], ptx_type: str) -> None:
     site = cx.program.site(cx, access)
     form = linear_address(cx, address, access.space)
-    cx.program.observer.access(cx, site, access, address, "store", Stored(items, ptx_type))
+    cx.program.observer.access(cx, site, access, address, "store", Stored(sources, ptx_type))
     if remote(cx.ins):
-        values = [cx.vector(i, ptx_type) for i in items]
+        values = [cx.vector(i, ptx_type) for i in sources]
         store_remote(cx, vector_address(cx, address, access.space), access, site, values)
         return
-    if _in_one(cx, access):
-        values = [cx.vector(i, ptx_type) for i in items]
-        _store_in_one(cx, vector_address(cx, address, access.space), access, site, values)
+    if _is_undivided(cx, access):
+        values = [cx.vector(i, ptx_type) for i in sources]
+        _store_undivided(cx, vector_address(cx, address, access.space), access, site, values)
         return
     if form is None or not layout.few_groups(form):
-        values = [cx.vector(i, ptx_type) for i in items]
+        values = [cx.vector(i, ptx_type) for i in sources]
         _slow_store(cx, vector_address(cx, address, access.space), access, site, values, quick=True)
         return
-    scalars = form.uniform and all(cx.uniform(i) for i in items)
-    values = [cx.scalar(i, ptx_type) if scalars else cx.vector(i, ptx_type) for i in items]
+    scalars = form.uniform and all(cx.uniform(i) for i in sources)
+    values = [cx.scalar(i, ptx_type) if scalars else cx.vector(i, ptx_type) for i in sources]
     outlined.store(cx, form, access, site, values)
 
 
@@ -237,7 +235,7 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
     space, type_ = space_of(ins), ins.type
     (source,) = cx.sources(type_)
     if space == "param" and "to" not in ins.modifiers and type_ == "u64":
-        source = _whole_parameter_address(cx, source)
+        source = _full_parameter_address(cx, source)
     if space not in ("shared", "local"):
         cx.set(ins.operands[0], source)
         return
@@ -258,7 +256,7 @@ def convert_address(cx: Lowering, ins: Instruction) -> None:
     cx.set(ins.operands[0], b.resize(result, llvm_type(type_)))
 
 
-def _whole_parameter_address(cx: Lowering, source: Value) -> Value:
+def _full_parameter_address(cx: Lowering, source: Value) -> Value:
     """A parameter's address, of which `mov.b32` may have kept the lower half: Triton has param space in 32 bits."""
     b, params = cx.b, cx.field("params")
     base = b.define("i64", f"ptrtoint ptr {params.name} to i64")

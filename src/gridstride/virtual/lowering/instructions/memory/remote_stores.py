@@ -13,26 +13,26 @@ from gridstride.virtual.lowering.analysis import memory_operands
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.memory import addressing, atomic_calls
 from gridstride.virtual.lowering.instructions.memory.cluster_addresses import store_remote
-from gridstride.virtual.lowering.instructions.memory.copy_operands import address, columns, site
-from gridstride.virtual.ptx.module import Instruction, Sink, Vector
+from gridstride.virtual.lowering.instructions.memory.copy_operands import columns, site
+from gridstride.virtual.ptx.module import Instruction, Sink
+from gridstride.virtual.ptx.operands import address, items
 from gridstride.virtual.ptx.types import TYPES
 
 
 def store_async(cx: Lowering, ins: Instruction) -> None:
     """st.async: up to 16 bytes for each lane."""
-    where, value = address(cx, ins, 0), ins.operands[1]
+    where, value = address(ins, 0), ins.operands[1]
     size = TYPES[ins.type].size
-    items = value.items if isinstance(value, Vector) else (value,)
     space = memory_operands.space_of(ins)
     access = Access(space, size, ins.vector)
     number = cx.program.site(cx, access)
     if space == "shared" and cx.program.observer.observes:
         cx.program.observer.access(cx, number, access, where, "async")
-        for j, item in enumerate(items):
+        for j, item in enumerate(items(value)):
             _later(cx, ins, number, size * j, cx.vector(item, f"b{8 * size}"))
         return
     cx.program.observer.access(cx, number, access, where, "store")
-    values = [cx.vector(i, f"b{8 * size}") for i in items]
+    values = [cx.vector(i, f"b{8 * size}") for i in items(value)]
     addresses = addressing.vector_address(cx, where, space)
     if space == "shared":
         store_remote(cx, addresses, access, number, values)
@@ -44,7 +44,7 @@ def store_async(cx: Lowering, ins: Instruction) -> None:
 def _later(cx: Lowering, ins: Instruction, number: int, offset: int, value: Value) -> None:
     """The observed build: one element of each lane is queued."""
     space, size = memory_operands.space_of(ins), TYPES[ins.type].size
-    target, barrier = (addressing.vector_address(cx, address(cx, ins, i), space) for i in (0, 2))
+    target, barrier = (addressing.vector_address(cx, address(ins, i), space) for i in (0, 2))
     target = cx.b.op("add", target, constant(target.type, offset))
     kind = constant("i32", addressing.number_of(ins, space))
     areas = columns(cx, target, value, barrier)
@@ -64,7 +64,7 @@ def reduce_async(cx: Lowering, ins: Instruction) -> None:
 def _complete(cx: Lowering, ins: Instruction, size: int) -> None:
     """Each lane's bytes are taken off what its barrier waits for."""
     space = memory_operands.space_of(ins)
-    where = addressing.vector_address(cx, address(cx, ins, 2), space)
+    where = addressing.vector_address(cx, address(ins, 2), space)
     zero = constant(wide("i64"), 0)
     addresses, arrivals, bytes_, dropped, states = columns(cx, where, zero, _less(size), zero, zero)
     kind = constant("i32", addressing.number_of(ins, space))

@@ -9,6 +9,7 @@ from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.texture_objects import SURFACE_TAG, TEXTURE_TAG
 from gridstride.virtual.abi.texture_requests import (
     CUBE,
+    DIMENSIONS,
     GATHER_SHIFT,
     GEOMETRIES,
     GRADIENT,
@@ -24,16 +25,14 @@ from gridstride.virtual.abi.texture_requests import (
 )
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.ptx.module import (
     Address,
     DestinationPair,
     Instruction,
-    Operand,
     Register,
     TensorAddress,
-    Vector,
 )
+from gridstride.virtual.ptx.operands import items
 
 QUERIES = ("width", "height", "depth")
 _CHANNELS = ("r", "g", "b", "a")
@@ -58,74 +57,65 @@ def scratch(cx: Lowering) -> TextureScratch:
     return TextureScratch(areas["%handles"], areas["%request"], areas["%texels"])
 
 
-def handle(cx: Lowering, base: Operand, into: Value) -> None:
+def handle(cx: Lowering, operand: Address | TensorAddress, into: Value) -> None:
     """Stores the object that each lane names; the old module-wide texture variables are refused."""
-    if not isinstance(base, Register):
-        raise cx.unsupported("texture and surface references (.texref, .surfref): make objects of them")
-    cx.b.store(cx.vector(base, "b64"), into)
+    if not isinstance(operand.base, Register) or (isinstance(operand, TensorAddress) and operand.sampler is not None):
+        raise cx.unsupported("texture, sampler and surface references (.texref, .surfref): make objects of them")
+    cx.b.store(cx.vector(operand.base, "b64"), into)
 
 
 def texture(cx: Lowering, ins: Instruction) -> None:
     """tex and tld4 with f32 or s32 coordinates."""
     gather = ins.opcode == "tld4"
     geometry = next((m for m in ins.modifiers if m in GEOMETRIES), "")
-    lod = next((m for m in ins.modifiers if m in ("level", "grad", "base")), "")
-    channel = next((m for m in ins.modifiers if m in _CHANNELS), "") if gather else ""
-    check(cx, ins, {geometry, lod, channel, "v4", "v2"} - {""})
-    address = ins.operands[1] if len(ins.operands) > 1 else None
-    if not isinstance(address, TensorAddress) or address.sampler is not None or address.offset or len(ins.types) != 2:
-        raise cx.unsupported(f"such a form of `{ins.name}`")
+    if not geometry or (gather and geometry != "2d"):
+        raise cx.unsupported(f"`{ins.name}`, a read of several samples or a gather of another shape than .2d,")
+    address = ins.operands[1]
+    assert isinstance(address, TensorAddress)
     result, coordinate_type = ins.types
-    integer = coordinate_type == "s32"
-    if not geometry or coordinate_type not in ("f32", "s32") or (gather and (geometry != "2d" or integer)):
-        raise cx.unsupported(f"`{ins.name}`")
     area = scratch(cx)
-    handle(cx, address.base, area.handles)
-    form = GEOMETRIES[geometry] | INTEGER * integer | (_CHANNELS.index(channel) + 1 << GATHER_SHIFT if gather else 0)
-    _coordinates(cx, ins, address, area.request, form, coordinate_type)
-    form |= _levels(cx, ins, lod, ins.operands[2:], area.request, form)
+    handle(cx, address, area.handles)
+    form = GEOMETRIES[geometry] | INTEGER * (coordinate_type == "s32")
+    if gather:
+        form |= next(_CHANNELS.index(m) + 1 for m in ins.modifiers if m in _CHANNELS) << GATHER_SHIFT
+    coordinates(cx, address, area.request, form)
+    form |= _levels(cx, ins, area.request, form)
     site = constant("i32", cx.program.site(cx))
     words = constant("i32", form)
     cx.b.call("void", "gs_texture", cx.warp, site, cx.active(), words, area.handles, area.request, area.out)
     _results(cx, ins, area.out, result)
 
 
-def _coordinates(cx: Lowering, ins: Instruction, at: TensorAddress, request: Value, form: int, type_: str) -> None:
+def coordinates(cx: Lowering, at: TensorAddress, request: Value, form: int) -> None:
     """The request's rows for x, y, z and the layer; the operand list may be padded."""
-    items = list(at.coordinates)
-    layer: Value = _ZERO
-    if form & LAYERED:
-        layer = cx.vector(items.pop(0), "b32")
-    used = 3 if form & CUBE else form & 3
-    if len(items) < used:
-        raise cx.unsupported(f"`{ins.name}` with {len(at.coordinates)} coordinates")
-    _store(cx, request, LAYER, layer)
+    axes = list(at.coordinates)
+    _store(cx, request, LAYER, cx.vector(axes.pop(0), "b32") if form & LAYERED else _ZERO)
+    used = 3 if form & CUBE else form & DIMENSIONS
     for axis in range(3):
-        _store(cx, request, X + axis, cx.vector(items[axis], "b32") if axis < used else _ZERO)
+        _store(cx, request, X + axis, cx.vector(axes[axis], "b32") if axis < used else _ZERO)
 
 
 def _store(cx: Lowering, request: Value, index: int, value: Value) -> None:
     cx.b.store(value, cx.b.offset(request, ROW * index))
 
 
-def _levels(cx: Lowering, ins: Instruction, lod: str, more: tuple[Operand, ...], request: Value, form: int) -> int:
+def _levels(cx: Lowering, ins: Instruction, request: Value, form: int) -> int:
     """The flags of an explicit level or of differences, which go to their rows; .base and nothing mean level 0."""
-    if lod == "level" and len(more) == 1 and not form & INTEGER:
-        _store(cx, request, LOD, cx.vector(more[0], "b32"))
-        return LEVEL
-    _store(cx, request, LOD, _ZERO)
-    if lod == "grad" and len(more) == 2 and not form & (INTEGER | CUBE):
-        for j, vector in enumerate(more):
-            items = vector.items if isinstance(vector, Vector) else (vector,)
-            for axis in range(3):
-                value = cx.vector(items[axis], "b32") if axis < min(form & 3, len(items)) else _ZERO
-                _store(cx, request, GRADIENTS + 3 * j + axis, value)
-        return GRADIENT
-    if more or lod in ("level", "grad"):
+    has_level, has_gradient = ("level" in ins.modifiers), ("grad" in ins.modifiers)
+    levels = ins.operands[2:]
+    wrong = form & INTEGER if has_level else has_gradient and form & CUBE
+    if wrong or len(levels) != has_level + 2 * has_gradient:
         raise cx.unsupported(
-            f"such a form of `{ins.name}` (offsets, depth comparison, and levels of whole coordinates are not there)"
+            f"`{ins.name}` with offsets, a depth to compare with, levels of whole coordinates or gradients of a cube,"
         )
-    return 0
+    _store(cx, request, LOD, cx.vector(levels[0], "b32") if has_level else _ZERO)
+    if not has_gradient:
+        return LEVEL if has_level else 0
+    for j, vector in enumerate(levels):
+        for axis in range(3):
+            value = cx.vector(items(vector)[axis], "b32") if axis < form & DIMENSIONS else _ZERO
+            _store(cx, request, GRADIENTS + 3 * j + axis, value)
+    return GRADIENT
 
 
 def _results(cx: Lowering, ins: Instruction, out: Value, result: str) -> None:
@@ -141,11 +131,7 @@ def _results(cx: Lowering, ins: Instruction, out: Value, result: str) -> None:
         high = constant(wide("i32"), 16)
         packed = [cx.b.op("or", pairs[j], cx.b.op("shl", pairs[j + 1], high)) for j in (0, 2)]
         words = packed if result == "f16x2" else halves
-    elif result not in ("f32", "s32", "u32"):
-        raise cx.unsupported(f"`{ins.name}`")
-    if not isinstance(target, Vector) or len(target.items) != len(words):
-        raise cx.unsupported(f"such a destination of `{ins.name}`")
-    for item, word in zip(target.items, words, strict=True):
+    for item, word in zip(items(target), words, strict=True):
         cx.set(item, word)
 
 
@@ -157,13 +143,12 @@ def _half(cx: Lowering, word: Value) -> Value:
 
 def query(cx: Lowering, ins: Instruction) -> None:
     """txq and suq: width, height and depth, which is all that objects answer on current GPUs."""
-    what = next((m for m in ins.modifiers if m in QUERIES), "")
-    check(cx, ins, {what} - {""})
-    address = ins.operands[1] if len(ins.operands) == 2 else None
-    if not what or ins.types != ("b32",) or not isinstance(address, Address) or address.offset:
-        raise cx.unsupported(f"`{ins.name}` of an object (width, height and depth are there)")
+    what, address = next((m for m in ins.modifiers if m in QUERIES), ""), ins.operands[1]
+    if not what or "level" in ins.modifiers:
+        raise cx.unsupported(f"`{ins.name}` of an object, which answers for its width, height and depth,")
+    assert isinstance(address, Address)
     area = scratch(cx)
-    handle(cx, address.base, area.handles)
+    handle(cx, address, area.handles)
     tag, kind = (TEXTURE_TAG, "texture") if ins.opcode == "txq" else (SURFACE_TAG, "surface")
     site, which = constant("i32", cx.program.site(cx)), constant("i32", QUERIES.index(what))
     kinds = (constant("i64", tag), constant("i32", FAULT[kind]))

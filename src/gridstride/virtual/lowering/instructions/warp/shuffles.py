@@ -42,12 +42,12 @@ def shuffle(cx: Lowering, ins: Instruction) -> None:
     if "sync" in ins.modifiers:
         members = cx.value(ins.operands[4], "b32")
         cx.program.observer.members(cx, members)
-    one = broadcast_lane(ins)
-    if one is not None:
-        cx.program.observer.shuffled(cx, vector_constant("i32", [one] * LANES), members)
-        set_pair(cx, ins.operands[0], cx.b.extract(value, one), lambda: constant("i1", True))
+    source_lane = broadcast_lane(ins)
+    if source_lane is not None:
+        cx.program.observer.shuffled(cx, vector_constant("i32", [source_lane] * LANES), members)
+        set_pair(cx, ins.operands[0], cx.b.extract(value, source_lane), lambda: constant("i1", True))
     elif isinstance(by, Immediate) and isinstance(clamp, Immediate):
-        _known_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits, members)
+        _constant_shuffle(cx, ins.operands[0], mode, value, by.bits, clamp.bits, members)
     else:
         _shuffle(cx, ins.operands[0], mode, value, cx.vector(by, "b32"), cx.vector(clamp, "b32"), members)
 
@@ -62,7 +62,7 @@ def source_lane(mode: str, lane: int, by: int, clamp: int) -> tuple[int, bool]:
     return (j & 31 if inside else lane), inside
 
 
-def _known_shuffle(
+def _constant_shuffle(
     cx: Lowering, target: Operand, mode: str, value: Value, by: int, clamp: int, members: Value
 ) -> None:  # fmt: skip
     sources = [source_lane(mode, lane, by, clamp) for lane in LANE]

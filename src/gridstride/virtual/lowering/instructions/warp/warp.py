@@ -37,17 +37,17 @@ def _by_group(cx: Lowering, members: Value | None, type_: str, compute: Callable
         return compute(active)
     if not members.wide:
         return compute(b.op("and", active, members))
-    left, result = b.alloca("i32"), b.alloca(wide(type_), align=64)
-    b.store(active, left)
+    remaining, result = b.alloca("i32"), b.alloca(wide(type_), align=64)
+    b.store(active, remaining)
     b.store(constant(wide(type_), 0), result)
     with b.loop() as done:
-        now = b.load("i32", left)
+        now = b.load("i32", remaining)
         b.break_if(b.compare("eq", now, constant("i32", 0)), done)
         mask = b.extract(members, b.call("i32", "llvm.cttz.i32", now, constant("i1", True)))
         group = b.op("and", now, b.bitcast(b.compare("eq", members, b.splat(mask)), "i32"))
-        one = b.splat(compute(b.op("and", active, mask)))
-        b.store(b.select(b.bitcast(group, wide("i1")), one, b.load(wide(type_), result)), result)
-        b.store(b.op("xor", now, group), left)
+        group_value = b.splat(compute(b.op("and", active, mask)))
+        b.store(b.select(b.bitcast(group, wide("i1")), group_value, b.load(wide(type_), result)), result)
+        b.store(b.op("xor", now, group), remaining)
     return b.load(wide(type_), result)
 
 
@@ -81,7 +81,7 @@ def match(cx: Lowering, ins: Instruction) -> None:
         equal = _equal_lanes(cx, value)
         cx.set(ins.operands[0], cx.b.op("and", equal, members))
         return
-    all_same = _by_group(cx, _members(cx, ins), "i32", lambda group: _all_same(cx, value, group))
+    all_same = _by_group(cx, _members(cx, ins), "i32", lambda group: _uniform_group(cx, value, group))
     set_pair(cx, ins.operands[0], all_same, lambda: cx.b.compare("ne", all_same, constant(all_same.type, 0)))
 
 
@@ -89,21 +89,21 @@ def _equal_lanes(cx: Lowering, value: Value) -> Value:
     """For each executing lane, the executing lanes with the same value."""
     b = cx.b
     active = cx.active()
-    left, equal_lanes = b.alloca("i32"), b.alloca(wide("i32"), align=64)
-    b.store(active, left)
+    remaining, equal_lanes = b.alloca("i32"), b.alloca(wide("i32"), align=64)
+    b.store(active, remaining)
     b.store(constant(wide("i32"), 0), equal_lanes)
     with b.loop() as done:
-        now = b.load("i32", left)
+        now = b.load("i32", remaining)
         b.break_if(b.compare("eq", now, constant("i32", 0)), done)
         first = b.call("i32", "llvm.cttz.i32", now, constant("i1", True))
         equal = b.compare("eq", value, b.splat(b.extract(value, first)))
         group = b.op("and", b.bitcast(equal, "i32"), active)
         b.store(b.select(equal, b.splat(group), b.load(wide("i32"), equal_lanes)), equal_lanes)
-        b.store(b.op("and", now, b.op("xor", group, constant("i32", ALL))), left)
+        b.store(b.op("and", now, b.op("xor", group, constant("i32", ALL))), remaining)
     return b.load(wide("i32"), equal_lanes)
 
 
-def _all_same(cx: Lowering, value: Value, group: Value) -> Value:
+def _uniform_group(cx: Lowering, value: Value, group: Value) -> Value:
     """The group where all its lanes hold one value, else 0."""
     b = cx.b
     first = b.call("i32", "llvm.cttz.i32", group, constant("i1", False))

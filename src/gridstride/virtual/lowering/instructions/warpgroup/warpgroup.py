@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.abi.hardware_limits import LANES
-from gridstride.virtual.abi.wgmma_flights import WGMMA_GROUPS
 from gridstride.virtual.ir.builder import Value, constant, wide
 from gridstride.virtual.lowering.analysis.warpgroup_registers import multiplies
 from gridstride.virtual.lowering.function import Lowering
-from gridstride.virtual.lowering.instructions.operand_checks import check
 from gridstride.virtual.lowering.instructions.warpgroup import warpgroup_tiles, warpgroup_watch
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_forms import (
     MOST_COLUMNS,
     ROWS,
     WarpgroupForm,
     form_of,
-    number,
 )
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_products import HEIGHT
 from gridstride.virtual.lowering.instructions.warpgroup.warpgroup_watch import Watch
 from gridstride.virtual.ptx.module import Immediate, Instruction, Operand
-from gridstride.virtual.ptx.operands import registers_of
+from gridstride.virtual.ptx.operands import immediate, registers_of
 from gridstride.virtual.runtime.copies.matrix_descriptors import PIECE
 
 MOST_REGISTERS = 128
@@ -45,22 +42,20 @@ def _watched(cx: Lowering) -> bool:
 
 
 def _fence(cx: Lowering, ins: Instruction) -> None:
-    check(cx, ins, {"fence", "commit_group", "sync", "aligned"})
     cx.b.call("void", "gs_warpgroup_apart" if "fence" in ins.modifiers else "gs_warpgroup_commit", cx.warp)
     if _watched(cx):
         cx.b.call("void", "gs_wgmma_fence" if "fence" in ins.modifiers else "gs_wgmma_commit", cx.warp)
 
 
 def _wait(cx: Lowering, ins: Instruction) -> None:
-    check(cx, ins, {"wait_group", "sync", "aligned"})
-    left = number(cx, ins, next(iter(ins.operands), None), tuple(range(WGMMA_GROUPS)))
-    cx.b.call("void", "gs_warpgroup_wait", cx.warp, constant("i32", left), constant("i32", cx.program.site(cx)))
+    most_pending = immediate(ins.operands[0])
+    cx.b.call("void", "gs_warpgroup_wait", cx.warp, constant("i32", most_pending), constant("i32", cx.program.site(cx)))
     if _watched(cx):
-        cx.b.call("void", "gs_wgmma_wait", cx.warp, constant("i32", left))
+        cx.b.call("void", "gs_wgmma_wait", cx.warp, constant("i32", most_pending))
 
 
 def _multiply(cx: Lowering, ins: Instruction) -> None:
-    form = form_of(cx, ins)
+    form = form_of(ins)
     product = form.product
     if product.name not in cx.program.ir.defined:
         warpgroup_tiles.define(cx.program.ir, product)
@@ -91,9 +86,9 @@ def _product(cx: Lowering, form: WarpgroupForm, site: Value) -> None:
 
 def _handed_on(cx: Lowering, run: list[Instruction]) -> bool:
     """Whether a wgmma's accumulators go on to the next one in `run`, untouched by what is between."""
-    first, *others = run
+    first, *following = run
     own = set(registers_of(first.operands[0]))
-    for ins in others:
+    for ins in following:
         if multiplies(ins):
             same = ins.operands[0] == first.operands[0] and ins.types[0] == first.types[0]
             return same and ins.guard is None

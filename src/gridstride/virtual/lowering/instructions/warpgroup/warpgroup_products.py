@@ -103,7 +103,7 @@ class WideColumns(Columns):
     def _element(self, area: Value, k: int, type_: str) -> Value:
         """B's element (k, current column), splatted over the rows."""
         b, size = self.b, 8 if type_ in ("i64", "double") else 4
-        block, t, item = self.right.place(k)
+        block, t, item = self.right.position(k)
         base = b.offset(area, b.op("mul", self._current(), constant("i64", 4 * size)))
         index = (block * self.right.packed + item) * LANES + t
         return b.splat(b.load(type_, b.offset(base, size * index), align=size), self.right.rows)

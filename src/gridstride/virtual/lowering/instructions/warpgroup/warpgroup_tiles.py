@@ -54,7 +54,7 @@ class _Floats(_Writer):
         self.b_exponents = columns.area([exponents(b, x, second.lowest) for x in spread])
         b.store(constant("i16", 0), self.wrong)
         columns.take(self.product.c)
-        with columns.each():
+        with columns.loop():
             columns.put(self._step(list(range(self.product.k)), columns.addend()))
         fine = b.compare("eq", b.load("i16", self.wrong), constant("i16", 0))
         if not self.careful:
@@ -81,7 +81,7 @@ class _Integers:
         columns.move(right, sums)
         area = columns.area(columns.spread(lambda words, item: self._element(words, 1, item)))
         columns.take("s32")
-        with columns.each():
+        with columns.loop():
             total, addend = self._sum(area), columns.addend()
             saturated = self.product.rule == "satfinite"
             columns.put(b.intrinsic("sadd.sat", addend, total) if saturated else b.op("add", addend, total))

@@ -28,11 +28,11 @@ class Watch:
     @staticmethod
     def of(cx: Lowering) -> Watch:
         """The function's own, made when its first instruction is written."""
-        known = cx.program.scratch_of(cx).watch
-        if known is None:
-            known = cx.program.scratch_of(cx).watch = Watch(hazards(cx.code))
-        assert isinstance(known, Watch)
-        return known
+        watch = cx.program.scratch_of(cx).watch
+        if watch is None:
+            watch = cx.program.scratch_of(cx).watch = Watch(hazards(cx.code))
+        assert isinstance(watch, Watch)
+        return watch
 
     def slot(self, cx: Lowering, key: object) -> Value:
         """An i32 of the function, 0 when it starts."""
@@ -53,27 +53,27 @@ class Watch:
 def before(cx: Lowering, ins: Instruction) -> None:
     """Ahead of any instruction."""
     watch = Watch.of(cx)
-    known, b, key = watch.hazards, cx.b, id(ins)
-    if not known.products:
+    watched, b, key = watch.hazards, cx.b, id(ins)
+    if not watched.products:
         return
-    for number in known.touches.get(key, ()):
-        other = known.product_of(number)
+    for number in watched.touches.get(key, ()):
+        other = watched.product_of(number)
         noted = b.load("i32", watch.slot(cx, number))
         b.call("void", "gs_wgmma_touch", cx.warp, watch.site(cx, ins), noted, watch.site(cx, other))
-    if key in known.copies:
-        number, origins = known.copies[key]
+    if key in watched.copies:
+        number, origins = watched.copies[key]
         latest = constant("i32", 0)
         for origin in origins:
             latest = b.intrinsic("smax", latest, b.load("i32", watch.slot(cx, origin)))
         b.store(latest, watch.slot(cx, number))
-    if key in known.writers:
+    if key in watched.writers:
         b.store(b.call("i32", "gs_wgmma_fences", cx.warp), watch.slot(cx, key))
     if multiplies(ins):
-        for writer in known.unfenced.get(key, ()):
+        for writer in watched.unfenced.get(key, ()):
             noted = b.load("i32", watch.slot(cx, writer))
-            there = watch.site(cx, known.writers[writer])
-            b.call("void", "gs_wgmma_unfenced", cx.warp, watch.site(cx, ins), noted, there)
-        b.store(b.call("i32", "gs_wgmma_group", cx.warp), watch.slot(cx, known.products.index(ins)))
+            writer_site = watch.site(cx, watched.writers[writer])
+            b.call("void", "gs_wgmma_unfenced", cx.warp, watch.site(cx, ins), noted, writer_site)
+        b.store(b.call("i32", "gs_wgmma_group", cx.warp), watch.slot(cx, watched.products.index(ins)))
 
 
 def issue(cx: Lowering, site: Value, words: tuple[Value, Value], turned: tuple[bool, bool], groups: tuple[int, int],

@@ -18,18 +18,18 @@ def emit_generic(m: IrModule) -> None:
         in_shared = mask & b.bitcast(offset < b.splat(extent), "i32")
         short = b.resize(offset, "i32")
         _load_or_store(b, writes, in_shared, bad, "gs_unset_shared", (warp, in_shared, short, size))
-        rest = mask ^ in_shared
+        remaining = mask ^ in_shared
         heap = warp.launch.heap
         from_heap = address - b.splat(heap.start)
-        in_heap = rest & b.bitcast(from_heap < b.splat(heap.size), "i32")
+        in_heap = remaining & b.bitcast(from_heap < b.splat(heap.size), "i32")
         with b.lanes(in_heap) as lane:
             at = b.extract(from_heap, lane)
             first = b.offset(heap.unset, at >> UNSET_SHIFT)
             add_lane(b, bad, lane, b.call("i1", "gs_unset_bytes", first, size, store))
-        rest ^= in_heap
+        remaining ^= in_heap
         reach = warp.worker.local_stride
         from_local = address - b.splat(warp.local)
-        in_local = rest & b.bitcast(from_local < b.splat(reach), "i32")
+        in_local = remaining & b.bitcast(from_local < b.splat(reach), "i32")
         in_local = b.select(warp.local_unset != 0, in_local, i32(0))
         _load_or_store(b, writes, in_local, bad, "gs_unset_local_at", (warp, in_local, from_local, size))
         b.ret(b.load("i32", bad))

@@ -26,9 +26,9 @@ def emit_global_load(m: IrModule) -> None:
         with b.lanes(suspect) as lane:
             all_unset = b.call("i1", "gs_unset_all", b.pointer(b.extract(shadow, lane)), words_of(b, size))
             add_lane(b, bad, lane, all_unset)
-        rest = mask ^ inside
-        with b.if_(rest != 0):
-            elsewhere = b.call("i32", "gs_unset_elsewhere", warp, rest, address, size, i32(0))
+        remaining = mask ^ inside
+        with b.if_(remaining != 0):
+            elsewhere = b.call("i32", "gs_unset_elsewhere", warp, remaining, address, size, i32(0))
             b.store(b.load("i32", bad) | elsewhere, bad)
         b.ret(b.load("i32", bad))
     with m.function("i1", "gs_unset_all", "ptr place", "i32 words") as (b, (start, words)):
@@ -59,9 +59,9 @@ def emit_global_store(m: IrModule) -> None:
         with b.lanes(work) as lane:
             first = b.pointer(b.extract(shadow, lane))
             b.emit(f"call void @llvm.memset.p0.i64(ptr {first.name}, i8 0, {words!r}, i1 false)")
-        rest = mask ^ inside
-        with b.if_(rest != 0):
-            b.call("i32", "gs_unset_elsewhere", warp, rest, address, size, i32(1))
+        remaining = mask ^ inside
+        with b.if_(remaining != 0):
+            b.call("i32", "gs_unset_elsewhere", warp, remaining, address, size, i32(1))
 
 
 def emit_range(m: IrModule) -> None:

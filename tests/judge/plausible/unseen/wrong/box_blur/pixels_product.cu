@@ -1,7 +1,7 @@
 // grid: 4*SMS
 // block: 256
 // fault: product of 32 bits
-// kinds: wrong_result
+// kinds: wrong_result out_of_bounds
 // Pieces of H * W pixels: blockIdx.x * H * W / gridDim.x wraps in 32 bits at the timed size (2^26 pixels, from block 32 on with int).
 
 __global__ void box_blur(const float* im, float* out, int H, int W)

@@ -1,0 +1,28 @@
+// Blur: weighed by distance alone, so that edges are smoothed like everything else.
+//
+// entry: bilateral_blur
+// block: 32 8
+// grid: ceil(W/32) ceil(H/8)
+// expect: wrong_result
+
+constexpr int RADIUS = 2;
+
+extern "C" __global__ void
+bilateral_blur(const float* image, float* smooth, int H, int W, float near, float alike)
+{
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row >= H || column >= W) return;
+
+    float sum = 0.0f, weights = 0.0f;
+    for (int dy = -RADIUS; dy <= RADIUS; ++dy) {
+        for (int dx = -RADIUS; dx <= RADIUS; ++dx) {
+            const int y = min(max(row + dy, 0), H - 1), x = min(max(column + dx, 0), W - 1);
+            const float other = image[(size_t)y * W + x];
+            const float weight = expf(-near * (dx * dx + dy * dy));
+            sum += weight * other;
+            weights += weight;
+        }
+    }
+    smooth[(size_t)row * W + column] = sum / weights;
+}

@@ -1,0 +1,123 @@
+// 03 whole tiles: a block lets edges grow within its tile, in shared memory, until they stop, then asks others.
+//
+// Moves: rounds with a barrier of the grid, from the pixels of the longest weak line to the tiles that it crosses.
+// Mapping: a block of 32x8 threads -> tiles of 32x32 pixels, gridDim.x tiles apart, with a rim of one in shared memory.
+//
+// entry: canny_whole_tiles
+// block: 32 8
+// grid: min(ceil(W/32)*ceil(H/32), 4*SMS)
+// cooperative: yes
+
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+constexpr int WARPS = 8;
+constexpr int SIDE = 32;  // pixels of a tile, both ways
+constexpr unsigned short WEAK = 1, EDGE = 2;
+constexpr int SLOPE = 13573;  // of 22.5 degrees, in 32768ths
+
+__device__ int news[3];  // whether a round has made an edge: of this round, the one before and the next
+
+// gx and gy of a pixel; beyond the picture the nearest one counts again.
+__device__ __forceinline__ int2 gradient(const unsigned char* image, int row, int column, int H, int W)
+{
+    const unsigned char* n = image + (size_t)max(row - 1, 0) * W;
+    const unsigned char* m = image + (size_t)row * W;
+    const unsigned char* s = image + (size_t)min(row + 1, H - 1) * W;
+    const int w = max(column - 1, 0), e = min(column + 1, W - 1);
+    return make_int2((n[e] + 2 * m[e] + s[e]) - (n[w] + 2 * m[w] + s[w]),
+                     (s[w] + 2 * s[column] + s[e]) - (n[w] + 2 * n[column] + n[e]));
+}
+
+// The neighbour behind a pixel along its gradient: rows down and columns to the right.
+__device__ __forceinline__ int2 along(int2 g)
+{
+    if (32768 * abs(g.y) < SLOPE * abs(g.x)) return make_int2(0, 1);
+    if (32768 * abs(g.x) < SLOPE * abs(g.y)) return make_int2(1, 0);
+    return make_int2(1, g.x * g.y > 0 ? 1 : -1);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
+canny_whole_tiles(const unsigned char* image, unsigned char* edges, unsigned short* work, int H, int W, int low,
+      int high)
+{
+    __shared__ unsigned char kinds[SIDE + 2][SIDE + 2];
+
+    const cg::grid_group grid = cg::this_grid();
+    const size_t pixels = (size_t)H * W;
+    const int across = (W + SIDE - 1) / SIDE, tiles = across * ((H + SIDE - 1) / SIDE);
+
+    // For each pixel of the thread: its row, its column and its number.
+    const auto each = [&](auto act) {
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int first = tile / across * SIDE, column = tile % across * SIDE + threadIdx.x;
+            if (column >= W) continue;
+#pragma unroll 1
+            for (int row = first + threadIdx.y; row < min(first + SIDE, H); row += WARPS) {
+                act(row, column, (size_t)row * W + column);
+            }
+        }
+    };
+
+    unsigned short *now = work, *next = work + pixels;
+    if (grid.thread_rank() < 3) news[grid.thread_rank()] = 0;
+    const auto strength = [&](int row, int column) {
+        if (row < 0 || row >= H || column < 0 || column >= W) return 0;
+        const int2 g = gradient(image, row, column, H, W);
+        return abs(g.x) + abs(g.y);
+    };
+    each([&](int row, int column, size_t i) {
+        const int2 g = gradient(image, row, column, H, W), step = along(g);
+        const int own = abs(g.x) + abs(g.y);
+        const bool ridge =
+            own > strength(row - step.x, column - step.y) && own >= strength(row + step.x, column + step.y);
+        now[i] = ridge && own >= high ? EDGE : ridge && own >= low ? WEAK : 0;
+    });
+    grid.sync();
+
+#pragma unroll 1
+    for (int round = 0;; ++round) {
+        bool news_here = false;
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int first_row = tile / across * SIDE - 1, first_column = tile % across * SIDE - 1;
+            for (int k = threadIdx.y * 32 + threadIdx.x; k < (SIDE + 2) * (SIDE + 2); k += 32 * WARPS) {
+                const int row = first_row + k / (SIDE + 2), column = first_column + k % (SIDE + 2);
+                const bool inside = row >= 0 && row < H && column >= 0 && column < W;
+                kinds[k / (SIDE + 2)][k % (SIDE + 2)] = inside ? now[(size_t)row * W + column] : 0;
+            }
+            __syncthreads();
+            bool again;
+            do {
+                unsigned int found = 0;
+                for (int r = 0; r < SIDE / WARPS; ++r) {
+                    const int y = 1 + threadIdx.y + r * WARPS, x = 1 + threadIdx.x;
+                    bool touches = false;
+                    for (int k = 0; k < 9; ++k) touches |= kinds[y - 1 + k / 3][x - 1 + k % 3] == EDGE;
+                    if (kinds[y][x] == WEAK && touches) found |= 1u << r;
+                }
+                again = __syncthreads_or(found != 0);  // all have looked before any changes
+                for (int r = 0; r < SIDE / WARPS; ++r) {
+                    if (found >> r & 1) kinds[1 + threadIdx.y + r * WARPS][1 + threadIdx.x] = EDGE;
+                }
+                news_here |= again;
+                __syncthreads();
+            } while (again);
+            for (int r = 0; r < SIDE / WARPS; ++r) {
+                const int y = 1 + threadIdx.y + r * WARPS, x = 1 + threadIdx.x;
+                const int row = first_row + y, column = first_column + x;
+                if (row < H && column < W) next[(size_t)row * W + column] = kinds[y][x];
+            }
+            __syncthreads();  // before the next tile comes in
+        }
+        if (news_here && threadIdx.x + threadIdx.y == 0) atomicExch(&news[round % 3], 1);
+        grid.sync();
+        unsigned short* const old = now;
+        now = next;
+        next = old;
+        const bool more = atomicAdd(&news[round % 3], 0) != 0;
+        if (grid.thread_rank() == 0) atomicExch(&news[(round + 2) % 3], 0);
+        if (!more) break;
+    }
+    each([&](int row, int column, size_t i) { edges[i] = now[i] == EDGE; });
+}

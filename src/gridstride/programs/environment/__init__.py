@@ -1,0 +1,1 @@
+"""A folder that stands for a CUDA toolkit, so that a project's own Makefile or CMake builds with our compilers."""
