@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from gridstride.virtual.machine import watch
-from gridstride.virtual.machine.watch import STARVED, Deadline, deadline
+from gridstride.virtual.machine.watch import PROGRESS, STARVED, Deadline, WatchedLaunch, deadline
 
 
 def test_a_launch_on_one_thread_has_its_seconds_of_a_processor() -> None:
@@ -65,3 +67,46 @@ def test_the_time_is_that_of_the_thread_that_launches() -> None:
 
 def test_without_a_limit_it_never_is() -> None:
     assert not deadline(float("inf"), threads=1).passed(1e12)
+
+
+BLOCKS, LIMIT = 100, 10.0
+
+
+def stopped_at(monkeypatch: pytest.MonkeyPatch, started: Callable[[float], float]) -> float | None:
+    """Seconds after which a launch is stopped of whose blocks so many have been taken by then; None where it ends."""
+    now = 0.0
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now)
+    monkeypatch.setattr(watch, "_without_processor", lambda _: 0.0)
+    record = np.zeros(1, [("next", np.int64), ("blocks", np.int64)])
+    record["blocks"] = BLOCKS
+    watched = WatchedLaunch(record, LIMIT, threads=2)
+    while (taken := started(now)) <= BLOCKS:
+        record["next"] = int(taken)
+        if watched.is_late(now):
+            return now
+        now += 0.1
+    return None
+
+
+@pytest.mark.parametrize("seconds", [5, 12, 20, 25])
+def test_a_launch_whose_blocks_go_on_starting_ends_by_itself(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    assert stopped_at(monkeypatch, lambda now: 1.01 * BLOCKS * now / seconds) is None
+
+
+def test_one_that_would_take_too_long_at_its_pace_is_stopped_when_its_time_is_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert stopped_at(monkeypatch, lambda now: now) == pytest.approx(LIMIT, abs=0.2)
+
+
+@pytest.mark.parametrize("blocks", [0, 8, 99, 100])
+def test_one_whose_blocks_no_longer_start_is_stopped_when_its_time_is_up(
+    monkeypatch: pytest.MonkeyPatch, blocks: int
+) -> None:
+    assert stopped_at(monkeypatch, lambda now: min(blocks, 100 * now)) == pytest.approx(LIMIT, abs=0.2)
+
+
+def test_one_whose_last_block_never_ends_is_stopped_soon_after_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = stopped_at(monkeypatch, lambda now: min(BLOCKS, BLOCKS * now / 12))
+    assert end is not None
+    assert LIMIT < end < PROGRESS * LIMIT

@@ -268,9 +268,9 @@ def _elsewhere(draw: random.Random, problem: Problem) -> Iterator[Case]:
         offsets = {p.name: units * unit(problem, p) for p in arrays}
         yield Case(_with_tail(vectorisable(draw, problem), tail), "normal", 0, offsets=offsets)
     for still in arrays if len(arrays) > 2 else ():
-        units = draw.choice(NEXT)
-        offsets = {p.name: units * unit(problem, p) for p in arrays if p is not still}
-        yield Case(vectorisable(draw, problem), "normal", 0, offsets=offsets)
+        for units in NEXT if is_flat(problem) else (draw.choice(NEXT),):
+            offsets = {p.name: units * unit(problem, p) for p in arrays if p is not still}
+            yield Case(vectorisable(draw, problem), "normal", 0, offsets=offsets)
 
 
 def _with_tail(sizes: Mapping[str, int], tail: int) -> dict[str, int]:

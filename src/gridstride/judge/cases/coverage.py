@@ -200,7 +200,8 @@ def _placements(problem: Problem) -> Iterator[CaseClass]:
             what = f"every array {units} units past, a tail of {tail}"
             yield CaseClass("placement", what, _all_of(_alike(problem, units), _tailed(problem, tail)))
         for p in placed(problem) if len(placed(problem)) > 2 else ():
-            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p))
+            at_least = len(NEXT) if is_flat(problem) else 1
+            yield CaseClass("placement", f"every array but {p.name} past", _all_but(problem, p), at_least)
 
 
 def _of_a_launch(problem: Problem, launch: SymbolicLaunch, *, tallies: bool) -> Iterator[CaseClass]:

@@ -29,6 +29,7 @@ from gridstride.judge.sandbox.python_kernels import CompiledKernel, compile_pyth
 from gridstride.judge.sandbox.wire import Bounds, WireMessage
 from gridstride.judge.verdict import Finding
 from gridstride.protocol import Device
+from gridstride.virtual.machine.watch import PROGRESS
 from gridstride.virtual.machine.workers import cores
 
 _FOUND, _COUNTED = 2 << 20, 8 << 20  # bytes of a reply about findings (text), and about counters of every line
@@ -243,7 +244,7 @@ class SandboxedKernel:
         words = {"do": what, "signature": records.signature_words(signature), "case": records.case_words(case),
                  "numbers": numbers, **more}  # fmt: skip
         limits = self._sandbox.limits
-        most = max(limits.case_seconds, 2 * limits.launch_seconds + _TOLD)
+        most = max(limits.case_seconds, 2 * PROGRESS * limits.launch_seconds + _TOLD)
         return self._sandbox.ask(WireMessage(words, buffers), seconds=most, doing="running the kernel", bounds=bounds)
 
 

@@ -96,7 +96,7 @@ def _timeout(stop: _Stop) -> str:
     limited = device.schedule is not None and device.schedule.resident is not None
     waits = polled(session, stop.tables, device) + (not_started(session) if limited else "")
     more = "VirtualGPU(time_limit=…) or GRIDSTRIDE_TIME_LIMIT gives it longer"
-    return f"stopped after {device.time_limit:g} s: {state} ({more}){waits}"
+    return f"stopped after {session.time_limit:.3g} s: {state} ({more}){waits}"
 
 
 def _deadlock(stop: _Stop) -> str:

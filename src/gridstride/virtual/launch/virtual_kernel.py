@@ -277,7 +277,7 @@ class VirtualKernel:
         record["entry"] = variant.code.kernel
         better = variant.replacement.watch(record) if variant.replacement else nullcontext()
         threads = len(session.addresses)
-        with WATCHER.watch(record, device.time_limit if limit is None else limit, threads), better:
+        with WATCHER.watch(record, device.time_limit if limit is None else limit, threads) as watched, better:
             if threads == 1:
                 device.engine_run(session.addresses[0])
             else:
@@ -285,6 +285,7 @@ class VirtualKernel:
         device.output.show(record[0], stopped=session.stopped())
         if record["exited"][0]:
             warn_of_exited(self, record[0], variant.tables)
+        session.time_limit = watched.limit
         if session.stopped():
             self._raise(session, variant, shape.block)
 

@@ -104,6 +104,7 @@ class Session:
         self.multiprocessors: Array = self.blank
         self.allocations: Array = self.blank
         self.generation = -1
+        self.time_limit = 0.0  # seconds that the last launch was given
         self.launch_address = self.launch.ctypes.data
         self.params_address = -(-self.params.ctypes.data // PARAMETER_ALIGN) * PARAMETER_ALIGN
         self.addresses = [self.workers.ctypes.data + WORKER.size * i for i in range(demand.workers)]

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ TICK = 0.05
 """Seconds between two looks at the clock while something runs."""
 STARVED = 10
 """Times its limit that a launch on one thread may take by the clock, where the machine gives that thread no more."""
+PROGRESS = 4
+"""Times its limit that a launch may take whose blocks go on starting, at a pace that ends it by then."""
+_LATER = 1.5  # times what the other blocks take at that pace
 LINGER = 1.0
 """Seconds the watcher stays awake after the last launch, so that a row of launches wakes it once."""
 
@@ -35,12 +38,10 @@ class Deadline:
     limit: float
     spent: Callable[[], float] | None = None
 
-    def passed(self, now: float) -> bool:
-        """Whether the time is up at `now`."""
-        elapsed = now - self.start
-        return elapsed > self.limit and (
-            self.spent is None or self.spent() > self.limit or elapsed > STARVED * self.limit
-        )
+    def passed(self, now: float, *, share: float = 1.0) -> bool:
+        """Whether the time, or this share of it, is up at `now`."""
+        elapsed, limit = now - self.start, share * self.limit
+        return elapsed > limit and (self.spent is None or self.spent() > limit or elapsed > STARVED * limit)
 
 
 def deadline(limit: float, threads: int) -> Deadline:
@@ -66,6 +67,46 @@ def _without_processor(thread: int) -> float:
         return 0.0
 
 
+class WatchedLaunch:
+    """A launch that runs, and when it is to be stopped: a large one that gets on is given longer, a loop is not."""
+
+    def __init__(self, record: np.ndarray[Any, Any], limit: float, threads: int) -> None:
+        self.record = record
+        self._limit, self._deadline = limit, deadline(limit, threads)
+        self._midway: int | None = None
+
+    @property
+    def limit(self) -> float:
+        """Seconds that it has been given so far."""
+        return self._deadline.limit
+
+    def is_late(self, now: float) -> bool:
+        """Whether it must be stopped at `now`."""
+        if self._midway is None and self._deadline.passed(now, share=0.5):
+            self._midway = self._started()
+        if not self._deadline.passed(now):
+            return False
+        longer = self._needed()
+        if longer is None or self._deadline.limit + longer > PROGRESS * self._limit:
+            return True
+        self._deadline = replace(self._deadline, limit=self._deadline.limit + longer)
+        self._midway = None
+        return False
+
+    def _started(self) -> int:
+        """Blocks that have been taken: of the last ones it is not known which have ended."""
+        return int(min(self.record["next"][0], self.record["blocks"][0]))
+
+    def _needed(self) -> float | None:
+        """Seconds that the other blocks take at the pace of the last half of the time; None where none has started."""
+        started = self._started()
+        new = started - (started if self._midway is None else self._midway)
+        if new == 0:
+            return None
+        pace = self._deadline.limit / 2 / new
+        return max(_LATER * pace * (int(self.record["blocks"][0]) - started), self._limit / 4)
+
+
 class Watcher:
     """One thread that sets a launch's abort field when its time is up or the user presses Ctrl-C."""
 
@@ -73,23 +114,24 @@ class Watcher:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
-        self._running: dict[int, tuple[np.ndarray[Any, Any], Deadline]] = {}
+        self._running: dict[int, WatchedLaunch] = {}
         self._asleep = True
         self._last = 0.0
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def watch(self, launch: np.ndarray[Any, Any], limit: float | None, threads: int = 1) -> Iterator[None]:
+    def watch(self, launch: np.ndarray[Any, Any], limit: float | None, threads: int = 1) -> Iterator[WatchedLaunch]:
         """Watches a launch record while the body runs it on so many threads; `limit` in seconds."""
         key = id(launch)
-        self._running[key] = (launch, deadline(float("inf") if limit is None else limit, threads))
+        watched = WatchedLaunch(launch, float("inf") if limit is None else limit, threads)
+        self._running[key] = watched
         self._last = time.monotonic()
         if self._asleep:
             self._wake()
         previous = self._take_signals()
         try:
-            yield
+            yield watched
         finally:
             del self._running[key]
             self._last = time.monotonic()
@@ -122,9 +164,9 @@ class Watcher:
             self._stop("timeout", time.monotonic())
 
     def _stop(self, why: str, now: float, *, everything: bool = False) -> None:
-        for launch, end in list(self._running.values()):
-            if everything or end.passed(now):
-                launch["abort"] = FAULT[why]
+        for watched in list(self._running.values()):
+            if everything or watched.is_late(now):
+                watched.record["abort"] = FAULT[why]
 
 
 WATCHER = Watcher()
