@@ -33,11 +33,14 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "judge")]
 
 from plausible.collection import PlausibleKernel, right_kernels, wrong_kernels  # noqa: E402
 
+from gridstride.virtual.machine.workers import cores  # noqa: E402
+
 if TYPE_CHECKING:
     from gridstride.judge.header import KernelFile
     from gridstride.judge.ladder import Ladder
     from gridstride.judge.verdict import Finding
 
+_WORKERS = 2  # threads that a launch has in `gridstride check`
 TIME_LIMIT = 20.0  # seconds for one launch of a wrong kernel that never ends
 
 
@@ -77,8 +80,9 @@ def judged(asked: argparse.Namespace) -> Iterator[Outcome]:
     kernels = [k for k in (*wrong, *right_kernels(asked.collection)) if not asked.only or _named(k, asked.only)]
     kept = journal(asked.journal)
     yield from kept.values()
+    workers = max(1, min(_WORKERS, cores() // asked.jobs))
     tasks = [
-        (problem, given, seed, asked.device)
+        (problem, given, seed, asked.device, workers)
         for seed in range(asked.seeds)
         for problem in sorted({k.problem for k in kernels})
         if (given := [k for k in kernels if k.problem == problem and (_name(k), bool(k.kinds), seed) not in kept])
@@ -105,7 +109,7 @@ def journal(path: Path | None) -> dict[tuple[str, bool, int], Outcome]:
     return {(each.name, each.wrong, each.seed): each for each in known}
 
 
-def _verdicts(task: tuple[str, list[PlausibleKernel], int, str]) -> list[Outcome]:
+def _verdicts(task: tuple[str, list[PlausibleKernel], int, str, int]) -> list[Outcome]:
     return verdicts(*task)
 
 
@@ -117,15 +121,17 @@ def _named(kernel: PlausibleKernel, parts: list[str]) -> bool:
     return any(part in f"{kernel.problem}/{kernel.path.stem}" for part in parts)
 
 
-def verdicts(problem: str, kernels: list[PlausibleKernel], seed: int, device: str) -> list[Outcome]:
-    """The judge on each, with the same cases. Python is run in the sandbox, CUDA C++ without, which is quicker."""
+def verdicts(problem: str, kernels: list[PlausibleKernel], seed: int, device: str, workers: int) -> list[Outcome]:
+    """The judge on each, with the same cases, on a virtual GPU of so many threads. Python is run in the sandbox, CUDA
+    C++ without, which is quicker.
+    """
     from gridstride.judge.find import find
     from gridstride.judge.ladder import Ladder
     from gridstride.judge.submission import submission
     from gridstride.judge.verdict import Finding
     from gridstride.virtual.gpu import VirtualGPU
 
-    folder, gpu = find(problem), VirtualGPU("h200", time_limit=TIME_LIMIT)
+    folder, gpu = find(problem), VirtualGPU("h200", time_limit=TIME_LIMIT, workers=workers)
     plain, boxed = (Ladder(folder, device=gpu, seed=seed, sandbox=each) for each in (False, True))
     made = []
     try:
