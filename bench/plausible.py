@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gridstride.judge.ladder import Ladder
     from gridstride.judge.verdict import Finding
 
+_AT_ONCE = 6  # kernels of a problem that a process judges
 _WORKERS = 2  # threads that a launch has in `gridstride check`
 TIME_LIMIT = 20.0  # seconds for one launch of a wrong kernel that never ends
 
@@ -75,19 +76,20 @@ def main() -> None:
 
 
 def judged(asked: argparse.Namespace) -> Iterator[Outcome]:
-    """Every verdict, a problem and a seed at a time in a process of its own; those with the wrong outcome are shown."""
+    """Every verdict, a few of a problem and a seed at a time in a process of its own; those with the wrong outcome are shown."""
     wrong = wrong_kernels(asked.collection) if asked.device == "virtual" else ()
     kernels = [k for k in (*wrong, *right_kernels(asked.collection)) if not asked.only or _named(k, asked.only)]
     kept = journal(asked.journal)
     yield from kept.values()
     workers = max(1, min(_WORKERS, cores() // asked.jobs))
     tasks = [
-        (problem, given, seed, asked.device, workers)
+        (problem, list(some), seed, asked.device, workers)
         for seed in range(asked.seeds)
         for problem in sorted({k.problem for k in kernels})
-        if (given := [k for k in kernels if k.problem == problem and (_name(k), bool(k.kinds), seed) not in kept])
+        for some in batched(
+            [k for k in kernels if k.problem == problem and (_name(k), bool(k.kinds), seed) not in kept]
+        )
     ]
-    tasks.sort(key=lambda task: (task[2], -len(task[1])))
     with multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=1) as pool:
         for number, made in enumerate(pool.imap_unordered(_verdicts, tasks), start=1):
             for each in made:
@@ -100,6 +102,12 @@ def judged(asked: argparse.Namespace) -> Iterator[Outcome]:
                     file.writelines(f"{json.dumps(asdict(each))}\n" for each in made)
             print(f"\r{number}/{len(tasks)} {made[0].name.partition('/')[0]} ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+
+
+def batched(kernels: list[PlausibleKernel]) -> Iterator[list[PlausibleKernel]]:
+    """A few at a time: what a run that is ended had begun is lost, and a long problem at its end keeps one process."""
+    for start in range(0, len(kernels), _AT_ONCE):
+        yield kernels[start : start + _AT_ONCE]
 
 
 def journal(path: Path | None) -> dict[tuple[str, bool, int], Outcome]:

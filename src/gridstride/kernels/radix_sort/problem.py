@@ -62,20 +62,33 @@ def _up_to(v: Values, draw: Generator, bits: int) -> dict[str, Any]:
 
 
 def one_step(v: Values, draw: Generator) -> dict[str, Any]:
-    """Keys in order, or in the opposite one, but for two neighbours at a multiple of a power of two; or runs in order:
-    who looks for order vector by vector, warp by warp or tile by tile sees none of it.
+    """Keys in order, but for two neighbours at a multiple of a power of two; or runs in order: who looks for order
+    vector by vector, warp by warp or tile by tile sees none of it.
     """
     keys = np.sort(v["keys"])
-    run = 8 << int(draw.integers(max(1, (keys.size // 8).bit_length() - 1)))
-    kind = draw.choice(["falling", "rising", "runs"], p=[0.45, 0.3, 0.25])
-    if kind == "runs":
-        full_runs = keys.size // run * run
-        keys[:full_runs] = np.sort(v["keys"][:full_runs].reshape(-1, run), axis=1).ravel()
-    elif keys.size > run:
-        keys = keys[::-1].copy() if kind == "falling" else keys
+    if draw.random() < 0.55:
+        return {"keys": _with_one_step(keys, draw)}
+    run = _run(keys.size, draw)
+    full_runs = keys.size // run * run
+    keys[:full_runs] = np.sort(v["keys"][:full_runs].reshape(-1, run), axis=1).ravel()
+    return {"keys": keys}
+
+
+def one_step_back(v: Values, draw: Generator) -> dict[str, Any]:
+    """The same in the opposite order: who finds keys so may turn them round."""
+    return {"keys": _with_one_step(np.sort(v["keys"])[::-1].copy(), draw)}
+
+
+def _with_one_step(keys: Array, draw: Generator) -> Array:
+    run = _run(keys.size, draw)
+    if keys.size > run:
         at = run * int(draw.integers(1, max(2, (keys.size - 1) // run + 1)))
         keys[[at - 1, at]] = keys[[at, at - 1]]
-    return {"keys": keys}
+    return keys
+
+
+def _run(n: int, draw: Generator) -> int:
+    return 8 << int(draw.integers(max(1, (n // 8).bit_length() - 1)))
 
 
 def ends(v: Values, draw: Generator) -> dict[str, Any]:
@@ -111,6 +124,7 @@ problem = Problem(
         "few values": few_values,
         "in order": in_order,
         "one step in order": one_step,
+        "one step in the opposite order": one_step_back,
         "small keys": small_keys,
         "keys of two bytes": two_bytes,
         "ends": ends,
