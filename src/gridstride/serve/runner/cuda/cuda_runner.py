@@ -2,9 +2,8 @@
 
 Sequences with one new token are decoded by a graph of the next larger bucket, `batch.steps` times. Chunks of prompts,
 and tokens with proposed ones behind them, go through a graph of the next larger number of tokens, once and all in one
-pass. Both are queued before the host waits for either, passes beside the steps: these read memory most of the time,
-and those compute. The next batch comes behind them, if there is one: its sequences go on from the tokens that these
-leave on the device.
+pass. Both are queued before the host waits for either, and the next batch behind them, if there is one: its sequences
+go on from the tokens that these leave on the device.
 What a token needs beside its logits (penalties, schemas, log-probabilities) the host does, from the graph's logits.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,16 +79,6 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadyPart:
-    """A part and what computes it. What is not recorded has memory of the stream that everything else is on."""
-
-    part: batch_parts.BatchPart
-    inputs: Inputs
-    step: Step
-    on_one_stream: bool
-
-
-@dataclass(frozen=True, slots=True)
 class QueuedParts:
     """A batch that the device has."""
 
@@ -138,10 +126,8 @@ class CudaRunner:
         )
         rows = max(self._buckets[-1], PASS.sequences)
         self._logits = torch.empty((rows, config.vocabulary), dtype=dtype, device=self._device)
-        self._prompt_logits = torch.empty((PASS.sequences, config.vocabulary), dtype=dtype, device=self._device)
         self._last = LastTokens(self._device)
-        self._recorder, self._prompt_recorder = GraphRecorder(self._device), GraphRecorder(self._device)
-        self._passes = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
+        self._recorder = GraphRecorder(self._device)
         self._decoding: dict[int, tuple[GraphInputs, Step]] = {}
         self._prompts: dict[PassSize, tuple[PromptInputs, Step]] = {}
         self._one_launch = self._streamed() if one_launch else None
@@ -183,57 +169,36 @@ class CudaRunner:
         """The same, without waiting for the device: it takes batches in their order."""
         with torch.inference_mode():
             batch = self._last.located(batch)
-            ready = [self._ready(part) for part in self._parts(batch)]
-            with self._beside_steps(ready) as passes:
-                queued = [self._queue(part) for part in ready if part.on_one_stream or passes is None]
-                if passes is not None:
-                    with torch.cuda.stream(passes):
-                        queued += [self._queue(part) for part in ready if not part.on_one_stream]
+            queued = tuple([self._queue(part, *self._for(part)) for part in self._parts(batch)])
             self._last.take_turn(batch)
-        return QueuedParts(tuple(queued), batch.steps)
-
-    @contextmanager
-    def _beside_steps(self, ready: Sequence[_ReadyPart]) -> Iterator[torch.cuda.Stream | None]:
-        """The stream for recorded passes beside steps, None where there are not both. What is queued behind waits for
-        both.
-        """
-        if self._passes is None or len({part.on_one_stream for part in ready}) < 2:
-            yield None
-            return
-        steps = torch.cuda.current_stream(self._device)
-        self._passes.wait_stream(steps)
-        try:
-            yield self._passes
-        finally:
-            steps.wait_stream(self._passes)
+        return QueuedParts(queued, batch.steps)
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits [M, vocabulary] on the host of the rows to be sampled; the cache is written as in `execute`."""
         rows = torch.empty((len(batch.draws), self.vocabulary))
         with torch.inference_mode():
-            for ready in map(self._ready, self._parts(batch)):
-                ready.inputs.fill(ready.part.batch)
-                ready.step()
-                rows[ready.part.draws] = ready.inputs.logits.float().cpu()[ready.inputs.drawn_from(ready.part.batch)]
+            for part in self._parts(batch):
+                inputs, step = self._for(part)
+                inputs.fill(part.batch)
+                step()
+                rows[part.draws] = inputs.logits.float().cpu()[inputs.drawn_from(part.batch)]
         return rows
 
     def _parts(self, batch: Batch) -> Iterator[batch_parts.BatchPart]:
         limits = PASS if self._gathers else replace(PASS, keys=batch_parts.ANY)
         return batch_parts.parts(batch, decoding=self._buckets[-1], prompts=limits)
 
-    def _ready(self, part: batch_parts.BatchPart) -> _ReadyPart:
+    def _for(self, part: batch_parts.BatchPart) -> tuple[Inputs, Step]:
         if part.decoding:
-            bucket = self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))]
-            return _ReadyPart(part, *self._decoder(bucket), on_one_stream=True)
+            return self._decoder(self._buckets[bisect.bisect_left(self._buckets, len(part.batch.lengths))])
         needed = prompts.needed(part.batch, gathered=self._gathers)
         size = None if part.batch.reads else prompts.recorded(needed, self._tokens)
         if size is not None:
-            return _ReadyPart(part, *self._reader(size), on_one_stream=False)
+            return self._reader(size)
         inputs = self._passing(needed)
-        return _ReadyPart(part, inputs, lambda: self._read(inputs), on_one_stream=True)
+        return inputs, lambda: self._read(inputs)
 
-    def _queue(self, ready: _ReadyPart) -> Queued:
-        part, inputs = ready.part, ready.inputs
+    def _queue(self, part: batch_parts.BatchPart, inputs: Inputs, step: Step) -> Queued:
         batch, special = part.batch, tuple(i for i, draw in enumerate(part.batch.draws) if not draw.plain)
         assert batch.steps == 1 or not special, "the scheduler lets only plain draws run ahead"
         if isinstance(inputs, GraphInputs):
@@ -246,9 +211,9 @@ class CudaRunner:
             read = readings(batch, self._read(inputs), self.model.logits)
         elif isinstance(inputs, GraphInputs):
             greedy = not special and all(draw.sampling.greedy for draw in batch.draws)
-            self._queue_steps(inputs, ready.step, batch.steps, greedy=greedy)
+            self._queue_steps(inputs, step, batch.steps, greedy=greedy)
         else:
-            ready.step()
+            step()
         rows = inputs.drawn_from(batch)
         logits = inputs.logits[rows[list(special)].tolist()] if special else None
         drawn = inputs.drawn[: batch.steps]
@@ -301,7 +266,7 @@ class CudaRunner:
     def _passing(self, size: PassSize) -> PromptInputs:
         return PromptInputs(
             size, self._keys_of(size), spare=self.blocks, block_size=self.block_size,
-            logits=self._prompt_logits[: size.sequences], device=self._device,
+            logits=self._logits[: size.sequences], device=self._device,
         )  # fmt: skip
 
     def _keys_of(self, size: PassSize) -> PromptKeys:
@@ -318,7 +283,7 @@ class CudaRunner:
         """Inputs and a recorded pass of a size."""
         if size not in self._prompts:
             inputs = self._passing(size)
-            self._prompts[size] = inputs, self._prompt_recorder.record(lambda: self._read(inputs))
+            self._prompts[size] = inputs, self._recorder.record(lambda: self._read(inputs))
         return self._prompts[size]
 
     def _read(self, inputs: PromptInputs) -> Tensor:

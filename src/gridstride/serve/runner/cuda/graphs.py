@@ -11,8 +11,7 @@ Step = Callable[[], None]
 
 
 class GraphRecorder:
-    """Records steps as graphs that share memory: they are replayed one after the other, on one stream. Those of another
-    recorder may run beside them.
+    """Records steps as graphs that share memory: they are replayed one after the other, on one stream.
 
     On a CPU a step is its own record. What a step leaves to be read lies in tensors that were there before.
     """
@@ -20,7 +19,7 @@ class GraphRecorder:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool: Any = None
-        self._side: torch.cuda.Stream | None = None  # its own: cuBLAS keeps a workspace of 32 MiB for each stream
+        self._side: torch.cuda.Stream | None = None  # one: cuBLAS keeps a workspace of 32 MiB for each stream
 
     def record(self, step: Step) -> Step:
         """The step as one launch. It runs once before, so that every kernel is compiled and loaded."""
@@ -33,7 +32,7 @@ class GraphRecorder:
             step()
         main.wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=side, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             step()
         self._pool = graph.pool()
         return graph.replay
