@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def judged(asked: argparse.Namespace) -> Iterator[Outcome]:
-    """Every verdict, a few of a problem and a seed at a time in a process of its own; those with the wrong outcome are shown."""
+    """Every verdict, a few of a problem and a seed in a process of its own; those with the wrong outcome are shown."""
     wrong = wrong_kernels(asked.collection) if asked.device == "virtual" else ()
     kernels = [k for k in (*wrong, *right_kernels(asked.collection)) if not asked.only or _named(k, asked.only)]
     kept = journal(asked.journal)
