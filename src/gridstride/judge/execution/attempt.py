@@ -148,7 +148,7 @@ def _far(signature: Signature, case: Case) -> bool:
 
 def _path(kernel: Launchable, observed: Any) -> KernelPath:
     model = observed.model
-    return KernelPath(model.outcomes, model.unreached, kernel.variables(), exact=observed.counters.exact)
+    return KernelPath(model.outcomes, model.unreached, kernel.variables(), exact=model.exact)
 
 
 def _in_block_order(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 LineRow = tuple[str | None, int | None, str, int]
 """File, line, class of instructions or type of factors, and how many of them."""
@@ -54,7 +57,7 @@ class AccessCounters:
     merged: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CounterTables:
     """All counters of a kernel, `size` of them, and what its race detector must know.
 
@@ -72,6 +75,17 @@ class CounterTables:
     global_unit: int
     allocates: bool
     gives_way: bool
+
+    # Of hundreds of launches in a verdict each asks for these.
+    @functools.cached_property
+    def executions(self) -> np.ndarray[Any, Any]:
+        """Where the executions of each block are counted."""
+        return np.array([block.at for block in self.blocks], np.int64)
+
+    @functools.cached_property
+    def instructions(self) -> np.ndarray[Any, Any]:
+        """Of each block."""
+        return np.array([block.instructions for block in self.blocks], np.int64)
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CounterTables:

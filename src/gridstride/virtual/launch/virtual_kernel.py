@@ -217,7 +217,7 @@ class VirtualKernel:
         record["output"], record["output_size"] = device.output.address, device.output.size
         record["heap"] = device.heap.address
         record["origin"] = device.origin_of(self.title, tables, shape.block)
-        if any(p.name.startswith(OBJECT_OPCODES) for p in tables.sites):
+        if any(name.startswith(OBJECT_OPCODES) for name in tables.site_names):
             record["objects"] = device.objects.address
         if shape.cooperative:
             record["envreg"] = divmod(device.grid_workspace, 1 << 32)

@@ -146,9 +146,9 @@ class Session:
         if demand.observed and local:
             record["local_unset"] = self._rent(room, "local_unset", fibers_of_slots * local)
         record["sites"], record["counters"] = self.sites[index].ctypes.data, self.counters[index].ctypes.data
-        if tables.counters and any(p.name.startswith(("cp.", "st.async")) for p in tables.sites):
+        if tables.counters and any(name.startswith(("cp.", "st.async")) for name in tables.site_names):
             record["copies"] = self._rent(room, "copies", fibers_of_slots * QUEUE_BYTES)
-        if tables.counters and any(p.name.startswith("wgmma.") for p in tables.sites):
+        if tables.counters and any(name.startswith("wgmma.") for name in tables.site_names):
             record["wgmma"] = self._rent(room, "wgmma", fibers_of_slots * FLIGHT_BYTES)
         record["slots"], record["index"] = demand.slots, index
 

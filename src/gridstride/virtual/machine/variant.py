@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -47,7 +48,7 @@ class KernelSite:
     """The shared array that addresses are made from, where others lie beside it: name, start and bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tables:
     """Everything about a compiled kernel but its code. `static_shared`, `local_size` and `stack` in bytes."""
 
@@ -71,6 +72,11 @@ class Tables:
     cluster; `rare`: it calls that part of the runtime; `timed`: it reads a clock, so that a loop may end because time
     goes by; `lines` of IR, which say how long compiling takes.
     """
+
+    @functools.cached_property
+    def site_names(self) -> frozenset[str]:
+        """Instructions that have sites: a kernel has hundreds of these, and few names."""
+        return frozenset(site.name for site in self.sites)
 
     @property
     def groups(self) -> int:

@@ -17,18 +17,19 @@ def outcomes(raw: np.ndarray[Any, Any], tables: CounterTables) -> bytes:
     """A bit for each basic block that any lane came to; then, of each that one branch alone leads to, whether any lane
     went another way there. `raw` are the counters of a run; of a large grid they know some blocks of threads only.
     """
-    at = np.array([block.at for block in tables.blocks], np.int64)
     sources, targets = np.array(tables.entries, np.int64).reshape(-1, 2).T
     passed = raw[targets + 1] < raw[sources + 1]  # the second counter of a block is that of its lanes
-    return np.packbits(np.concatenate((raw[at] > 0, passed))).tobytes()
+    return np.packbits(np.concatenate((raw[tables.executions] > 0, passed))).tobytes()
 
 
 def unreached_lines(outcome: bytes, tables: CounterTables) -> frozenset[Line]:
     """Lines, with their files, that compute or move something in blocks that no lane came to, and nothing of that sort
     in others: addresses are often worked out ahead of a branch, and unrolled loops have a line many times.
     """
-    bits = np.unpackbits(np.frombuffer(outcome, np.uint8))
+    bits = np.unpackbits(np.frombuffer(outcome, np.uint8), count=len(tables.blocks))
+    if bits.all():
+        return frozenset()
     work = [{(file, line, kind) for file, line, kind, _ in block.lines if kind not in _ANYWHERE}
             for block in tables.blocks]  # fmt: skip
-    reached = set[tuple[Any, ...]]().union(*(own for own, bit in zip(work, bits, strict=False) if bit))
+    reached = set[tuple[Any, ...]]().union(*(own for own, bit in zip(work, bits, strict=True) if bit))
     return frozenset((file, line) for file, line, _ in set[tuple[Any, ...]]().union(*work) - reached)

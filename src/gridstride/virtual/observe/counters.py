@@ -187,9 +187,14 @@ class LaunchCounts:
         return self.blocks / self.counted if self.counted else 0.0
 
     @property
+    def exact(self) -> bool:
+        """Whether every block was counted."""
+        return self.counted == self.blocks
+
+    @property
     def instructions(self) -> int:
         """Of all warps, without the rest."""
-        executed: int = sum(int(self.raw[block.at]) * block.instructions for block in self.tables.blocks)
+        executed = int(self.raw[self.tables.executions].astype(np.int64) @ self.tables.instructions)
         return round(executed * self.scale)
 
     @property

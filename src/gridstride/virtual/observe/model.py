@@ -42,6 +42,11 @@ class LaunchModel:
         return self._counted.instructions
 
     @property
+    def exact(self) -> bool:
+        """Whether every block was counted."""
+        return self._counted.exact
+
+    @property
     def outcomes(self) -> bytes:
         """Which basic blocks lanes came to, and which of its branches they went past, as bits."""
         return self._counted.outcomes
