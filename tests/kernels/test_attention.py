@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,9 +15,11 @@ from gridstride.device.choice import use
 from gridstride.device.modules.module import cuda
 from gridstride.judge.find import find
 from gridstride.judge.header import read_kernel
+from gridstride.kernels.attention import op as own
 from gridstride.kernels.attention.launch import RUNG, shared_bytes
 from gridstride.virtual.gpu import VirtualGPU
 
+MEASURED = Path(__file__).parents[2] / "bench" / "results" / "ops_h200.json"
 PASTS = [None, 0, 3, 7, -2, -9, 100]
 """No mask, a causal one, keys before the first query, all of them; queries that see nothing, and none that sees any."""
 every_past = pytest.mark.parametrize("past", PASTS)
@@ -111,6 +116,21 @@ def test_which_kernel_runs_and_why_is_told() -> None:
     assert ops.attention_kernel(*given) == "PyTorch: tensors are on cpu"
     kernel = ops.attention_kernel(given[0].requires_grad_(), *given[1:])
     assert kernel == "PyTorch: a gradient is wanted, and tensors are on cpu"
+
+
+def test_why_cudnns_kernel_runs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "why_not_possible", lambda q, k: "")
+    monkeypatch.setattr(torch.backends.cudnn, "is_available", lambda: True)
+    took: dict[int, list[float]] = {}
+    for case in next(each for each in json.loads(MEASURED.read_text())["ops"] if each["op"] == "attention")["cases"]:
+        ms = {each["variant"]: each["ms"] for each in case["variants"]}
+        if case["sizes"]["Q"] >= 4096:
+            took.setdefault(256 if "width=256" in case["case"] else 128, []).append(ms["cuDNN"] / ms[RUNG])
+    for width in (64, 128, 256):
+        told, shares = ops.attention_kernel(*drawn(width=width)), took.get(width)
+        share = f"cuDNN's kernel takes {min(shares):.2f} to {max(shares):.2f} of the rung's time" if shares else ""
+        assert (share or f"has not been timed against cuDNN's kernel with heads of {width}") in told
+    assert ops.attention_kernel(*drawn(width=128), past=3) == RUNG
 
 
 # -- rungs for other heads ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,15 @@ def test_operations_are_those_of_the_keys_that_are_seen(bench: ModuleType) -> No
     case = bench.Case("two", (3, 5), heads=2, width=16)
     assert case.flops == 4 * 2 * 16 * (1 + 2 + 3 + 1 + 2 + 3 + 4 + 5)
     assert bench.Case("two", (3, 5), heads=2, width=16, causal=False).flops == 4 * 2 * 16 * (9 + 25)
+
+
+def test_the_ops_kernels_took_less_time_than_pytorchs_in_every_case() -> None:
+    for case in json.loads((BENCH / "results" / "varlen_attention_h200.json").read_text())["cases"]:
+        took = {(each["pass"], each["kernel"]): each["ms"] for each in case["runs"]}
+        ours, theirs = (
+            sum(took[way, kernel] for way in ("forward", "backward")) for kernel in ("gridstride", "varlen_attn")
+        )
+        assert ours < theirs, case["case"]
 
 
 def test_documents_are_32768_tokens(bench: ModuleType) -> None:
