@@ -15,6 +15,7 @@ backward pass), the largest error of each.
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -190,6 +191,11 @@ def _error(found: Tensor, expected: Tensor) -> float:
     return float(difference / expected.abs().max())
 
 
+def _finite(errors: dict[str, float]) -> dict[str, float | None]:
+    """None for NaN, which JSON does not have."""
+    return {name: None if math.isnan(error) else error for name, error in errors.items()}
+
+
 def compared(given: Given, ways: dict[str, Contender]) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """The errors of those that run, and why the others do not."""
     expected, wrong, refused = given.expected(), {}, {}
@@ -238,7 +244,7 @@ def measured(case: Case, seconds: float) -> dict[str, Any]:
     for way_of, calls in passes.items():
         flops = case.flops * (5 if way_of == "backward" else 2) // 2
         for name, ms in milliseconds(dict(calls), seconds).items():
-            runs.append({"pass": way_of, "kernel": name, "ms": ms, "tflops": flops / ms / 1e9, "errors": wrong[name]})
+            runs.append({"pass": way_of, "kernel": name, "ms": ms, "tflops": flops / ms / 1e9, "errors": _finite(wrong[name])})
     told = ops.varlen_attention_kernel(*given.leaves)
     about = {"heads": case.heads, "kv_heads": case.kv_heads, "width": case.width, "causal": case.causal}
     return {"case": case.name, "lengths": case.lengths, **about, "ours": told, "runs": runs, "refused": refused}
@@ -247,8 +253,9 @@ def measured(case: Case, seconds: float) -> dict[str, Any]:
 def show(entry: dict[str, Any]) -> None:
     print(f"{entry['case']} ({entry['ours']})")
     for run in entry["runs"]:
-        worst = max(run["errors"].values())
-        print(f"  {run['pass']:9}{run['kernel']:14}{run['ms']:9.4f} ms {run['tflops']:7.1f} TFLOP/s  {worst:.1e}")
+        errors = run["errors"].values()
+        worst = "NaN" if None in errors else f"{max(errors):.1e}"
+        print(f"  {run['pass']:9}{run['kernel']:14}{run['ms']:9.4f} ms {run['tflops']:7.1f} TFLOP/s  {worst}")
     for name, reason in entry["refused"].items():
         print(f"  {name} refuses: {reason}", flush=True)
 
