@@ -244,7 +244,9 @@ def measured(case: Case, seconds: float) -> dict[str, Any]:
     for way_of, calls in passes.items():
         flops = case.flops * (5 if way_of == "backward" else 2) // 2
         for name, ms in milliseconds(dict(calls), seconds).items():
-            runs.append({"pass": way_of, "kernel": name, "ms": ms, "tflops": flops / ms / 1e9, "errors": _finite(wrong[name])})
+            runs.append(
+                {"pass": way_of, "kernel": name, "ms": ms, "tflops": flops / ms / 1e9, "errors": _finite(wrong[name])}
+            )
     told = ops.varlen_attention_kernel(*given.leaves)
     about = {"heads": case.heads, "kv_heads": case.kv_heads, "width": case.width, "causal": case.causal}
     return {"case": case.name, "lengths": case.lengths, **about, "ours": told, "runs": runs, "refused": refused}
