@@ -110,7 +110,8 @@ def attempt(kernel: Launchable, signature: Signature, case: Case, inputs: Sequen
     findings: tuple[Finding, ...] = ()
     path = UNKNOWN_PATH
     try:
-        kernel = kernel.renewed() if case.fresh else kernel
+        # A program's GPU has as many multiprocessors from its first launch to its last.
+        kernel = kernel.renewed() if case.fresh or case.multiprocessors else kernel
         for number, step in enumerate(steps(case, len(inputs))):
             values = inputs[step.values]
             if step.memory == len(memory):

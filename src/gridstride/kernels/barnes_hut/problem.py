@@ -164,6 +164,28 @@ def in_any_order(v: Values, draw: Generator) -> dict[str, Any]:
     return {"bodies": draw.permutation(v["bodies"])}
 
 
+def just_far_enough(v: Values, draw: Generator) -> dict[str, Any]:
+    """Bodies around a node for which both sides of its comparison are equal: who divides, or takes roots, rounds."""
+    cells = v["cells"][: v["next"][0]]
+    small = np.flatnonzero((cells[:, 3] > 0) & (cells[:, 3] <= 64**2))
+    if not len(small):
+        return {}
+    node = cells[small[draw.integers(len(small))]]
+    middle, area = node[:3], node[3]
+    reach = int(2 * area**0.5)
+    while True:
+        offset = draw.integers(-reach, reach + 1, 3)
+        if area <= (square := int((offset**2).sum())) <= 5 * area:
+            break
+    bodies = v["bodies"].copy()
+    many = (len(bodies) + 1) // 2
+    turned = draw.permuted(np.tile(offset, (many, 1)), axis=1) * draw.choice([-1, 1], (many, 3))
+    places = middle + turned
+    inside = ((places >= 0) & (places < EDGE)).all(1)
+    bodies[:many][inside, :3] = places[inside]
+    return {"bodies": bodies, "opening": float(np.float32(square / area))}
+
+
 def every_pair(v: Values, draw: Generator) -> dict[str, Any]:
     """A theta of nearly 0, so that every node is opened that can be; bodies are sources too, as far as there are."""
     single = np.flatnonzero(v["cells"][: v["next"][0], 3] == 0)
@@ -203,7 +225,12 @@ problem = Problem(
     magnitude=magnitude,
     arrange=grown,
     launch=SymbolicLaunch(grid=("ceil(m/128)",), block=("128",)),  # a thread for each body, not for each number
-    special={"in any order": in_any_order, "every pair": every_pair, "clusters": clusters},
+    special={
+        "in any order": in_any_order,
+        "just far enough": just_far_enough,
+        "every pair": every_pair,
+        "clusters": clusters,
+    },
     terms="n+8",
     without={
         "nonfinite": "a tree is of bodies that have a place",

@@ -4,15 +4,18 @@ The distance d of a place p from a body, negative inside, is that of a box with 
 
     q = |p - centre| - half      e = |max(q, 0)| + min(max(qx, qy, qz), 0) - radius      d = max(e, -wall - e)
 
-A box of half = 0 is a sphere. The scene's distance is the least of the bodies', which are up to 32. A pixel's ray is
+A box of half = 0 is a sphere. The eight numbers of a body are its centre (x, y, z), radius, half (x, y, z), wall; radius
+and wall are 0.05 at least. The scene's distance is the least of the bodies', which are up to 32. A pixel's ray is
 
     p(t) = eye + t v / |v|
     v = forward + ((2 x + 1) / W - 1) right + ((2 y + 1) / H - 1) down
 
-and a step is t += distance(p(t)): nothing lies nearer. `start` is where a ray begins, `depth` where it is eight steps
-later. `light` is the slope of the distance there along the light, over a tetrahedron with corners (±h, ±h, ±h):
+with `camera` the rows eye, forward, right, down; and a step is t += distance(p(t)): nothing lies nearer. `start` is where
+a ray begins, before the eye or behind it (t < 0), `depth` where it is after exactly eight steps, however small or large
+they are. `light` is the slope of the distance there along LIGHT = (0.48, 0.64, 0.6), over a tetrahedron with the corners
+(h, h, h), (h, -h, -h), (-h, h, -h) and (-h, -h, h), h = 1/16:
 
-    light = max(0, sum over its corners of (corner · LIGHT) distance(p + corner) / (4 h²))      h = 1/16
+    light = max(0, sum over its corners of (corner · LIGHT) distance(p + corner) / (4 h²))
 """
 
 from __future__ import annotations
@@ -136,8 +139,24 @@ def from_the_eye(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def scattered(v: Values, draw: Generator) -> dict[str, Any]:
-    """Rays that are neighbours have come differently far, and lie in other parts of the scene."""
-    return {"start": draw.uniform(0, 6, v["start"].shape)}
+    """Rays that are neighbours have come differently far, and lie in other parts of the scene, some behind the eye."""
+    return {"start": draw.uniform(-4, 6, v["start"].shape)}
+
+
+def into_the_distance(v: Values, draw: Generator) -> dict[str, Any]:
+    """The eye looks away from all bodies: rays get away from them, each step as long as all before it together."""
+    camera = v["camera"].copy()
+    camera[1, 2] = abs(camera[1, 2])
+    return {"camera": camera, "start": draw.uniform(0, 60, v["start"].shape)}
+
+
+def along_a_wall(v: Values, draw: Generator) -> dict[str, Any]:
+    """Rays go along the face of a plate, some millionths above it: steps are small, and eight of them are seen."""
+    bodies, above = np.full_like(v["bodies"], 0), 10 ** draw.uniform(-6, -4.5)
+    bodies[:, RADIUS] = bodies[:, WALL] = 0.0625
+    bodies[-1] = (0, 0, 0, 0.0625, 1, 1, 0.0625, 0.5)
+    camera = np.array([[0, 0, 0.125 + above], [0.8, 0.6, 0], [0.0625, 0, 0], [0, 0.0625, 0]])
+    return {"bodies": bodies, "camera": camera, "start": draw.uniform(0, 0.25, v["start"].shape)}
 
 
 def close_to_walls(v: Values, draw: Generator) -> dict[str, Any]:
@@ -163,7 +182,13 @@ problem = Problem(
     reference=reference,
     magnitude=magnitude,
     arrange=near_the_eye,
-    special={"from the eye": from_the_eye, "scattered": scattered, "close to walls": close_to_walls},
+    special={
+        "from the eye": from_the_eye,
+        "scattered": scattered,
+        "close to walls": close_to_walls,
+        "into the distance": into_the_distance,
+        "along a wall": along_a_wall,
+    },
     terms="4",
     without={
         "nonfinite": "bodies have a place and rays a direction",

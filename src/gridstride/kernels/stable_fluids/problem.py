@@ -11,6 +11,7 @@ Then four steps of damped Jacobi iteration from the pressure p that is given, in
     p += (p left + p right + p above + p below - 4 p - b) / 5      b = u* right - u* left + v* below - v* above
 
 and  u = u* - (p - p left)  and  v = v* - (p - p above).  x goes right and y down; beyond an edge is the other edge.
+Velocities are below 32 and dt is from 0 to 2: what comes from 64 cells away has gone round a small field many times.
 """
 
 from __future__ import annotations
@@ -112,6 +113,14 @@ def whole_cells(v: Values, draw: Generator) -> dict[str, Any]:
     return {"velocity": velocity, "dt": 1.0}
 
 
+def many_times_round(v: Values, draw: Generator) -> dict[str, Any]:
+    """What is carried comes from far away, across several edges where the field is small."""
+    velocity = draw.choice([-1.0, 1.0], v["velocity"].shape) * draw.uniform(20, 31.5, v["velocity"].shape)
+    if draw.random() < 0.5:  # the means of four neighbours are as large then
+        velocity = np.broadcast_to(velocity[:, :1, :1], velocity.shape).copy()
+    return {"velocity": velocity, "dt": float(draw.uniform(1.5, 2))}
+
+
 def vortices(v: Values, draw: Generator) -> dict[str, Any]:
     """Vortices of Taylor and Green, one period of the field each way, with the pressure that belongs to them."""
     height, width = v["pressure"].shape
@@ -140,7 +149,7 @@ problem = Problem(
     reference=reference,
     magnitude=magnitude,
     arrange=within_reach,
-    special={"whole cells": whole_cells, "vortices": vortices},
+    special={"whole cells": whole_cells, "many times round": many_times_round, "vortices": vortices},
     terms="8",
     without={
         "nonfinite": "a place that is infinitely far is none on the field",
@@ -152,6 +161,7 @@ problem = Problem(
         {"H": 67, "W": 20},
         {"H": 1, "W": 1},
         {"H": 2, "W": 3},
+        {"H": 5, "W": 3},
         {"H": 1, "W": 130},
         {"H": 45, "W": 6},
     ),
