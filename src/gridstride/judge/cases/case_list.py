@@ -16,6 +16,8 @@ from gridstride.judge.cases.data import generate, kinds
 from gridstride.judge.cases.drawn_sizes import alone, among, one_of, stencil_sizes, strided, vectorisable
 from gridstride.judge.cases.sizes import (
     AREA,
+    SMALL,
+    SMALL_CASES,
     VECTOR,
     WARP,
     WIDTHS,
@@ -85,6 +87,7 @@ def hidden_cases(problem: Problem, *, seed: int) -> tuple[Case, ...]:
         *_divided(draw, problem),
         *_empty(draw, problem),
         *_of_every_kind(draw, problem),
+        *_small_of_every_kind(draw, problem),
         *_pairs_and_powers(draw, problem),
         *_thin(draw, problem),
         *_elsewhere(draw, problem),
@@ -208,6 +211,16 @@ def _of_every_kind(draw: random.Random, problem: Problem) -> Iterator[Case]:
         for number in range(_SPECIAL if kind in problem.special else _PER_KIND):
             offsets = _distinct_offsets(draw, problem) if number % 2 else {}
             yield Case(among(draw, problem, {}), kind, 0, offsets=offsets)
+
+
+def _small_of_every_kind(draw: random.Random, problem: Problem) -> Iterator[Case]:
+    """A problem's own kinds of data where all sizes are small: what is far within a large array is beyond a small one's
+    edge, several times.
+    """
+    sizes = free_sizes(problem)
+    for kind, _ in itertools.product(problem.special if len(sizes) > 1 else (), range(SMALL_CASES)):
+        small = {name: draw.randint(min(2, limit), min(SMALL, limit)) for name, limit in sizes.items()}
+        yield Case(strided(draw, problem, small), kind, 0, once=True)
 
 
 def _thin(draw: random.Random, problem: Problem) -> Iterator[Case]:

@@ -19,6 +19,8 @@ from gridstride.judge.cases.size_conditions import SizeCondition
 from gridstride.judge.cases.sizes import (
     BLOCKS,
     ELONGATED,
+    SMALL,
+    SMALL_CASES,
     TAILS,
     VECTOR,
     area,
@@ -146,6 +148,9 @@ def classes(
             yield CaseClass("data", f"{kind}, past aligned addresses", _all_of(_drawn(kind), _moved))
         for what, rule in (("in twos", _in_twos(problem)), ("powers of two", _powers_of_two(problem))):
             yield CaseClass("data", f"{kind}, sizes {what}", _all_of(_all_of(_drawn(kind), rule), _still))
+        if kind in problem.special and len(free_sizes(problem)) > 1:
+            small = _all_of(_drawn(kind), _small_everywhere(problem))
+            yield CaseClass("data", f"{kind}, sizes up to {SMALL}", small, SMALL_CASES)
     yield from _thin(problem)
     yield from _placements(problem)
     for order in ORDERS:
@@ -241,6 +246,10 @@ _Rule = Callable[[Case], bool]
 def _in_twos(problem: Problem) -> _Rule:
     wide = [name for name, limit in free_sizes(problem).items() if limit >= 2]
     return lambda case: all(case.sizes[name] % VECTOR == 2 for name in wide)
+
+
+def _small_everywhere(problem: Problem) -> _Rule:
+    return lambda case: all(case.sizes[name] <= SMALL for name in free_sizes(problem))
 
 
 def _powers_of_two(problem: Problem) -> _Rule:

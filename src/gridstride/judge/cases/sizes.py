@@ -16,6 +16,8 @@ from gridstride.judge.symbols import ExpressionError, names
 
 WARP = 32
 VECTOR = 4  # elements that kernels read at once, where sizes and addresses allow
+SMALL = 2 * VECTOR - 1  # every size up to here makes a small case, of which each of a problem's own kinds of data has
+SMALL_CASES = 2
 LONGEST_PERIOD = 128  # elements: the widest tile in common use; residues are told apart up to here
 TAILS = (1, 2, 3, -1)  # elements past (or short of) whole tiles
 WIDTHS = (1 << 12, 1 << 15, 1 << 16, 1 << 20)  # a block's shared memory, short, unsigned short, 1,024 blocks of 1,024

@@ -165,7 +165,9 @@ def in_any_order(v: Values, draw: Generator) -> dict[str, Any]:
 
 
 def just_far_enough(v: Values, draw: Generator) -> dict[str, Any]:
-    """Bodies around a node for which both sides of its comparison are equal: who divides, or takes roots, rounds."""
+    """Bodies around a node for which both sides of its comparison are equal, or one rounding apart: who divides, or
+    takes roots, takes less for more or one for the other.
+    """
     cells = v["cells"][: v["next"][0]]
     small = np.flatnonzero((cells[:, 3] > 0) & (cells[:, 3] <= 64**2))
     if not len(small):
@@ -173,17 +175,22 @@ def just_far_enough(v: Values, draw: Generator) -> dict[str, Any]:
     node = cells[small[draw.integers(len(small))]]
     middle, area = node[:3], node[3]
     reach = int(2 * area**0.5)
-    while True:
-        offset = draw.integers(-reach, reach + 1, 3)
-        if area <= (square := int((offset**2).sum())) <= 5 * area:
-            break
+    offsets = draw.integers(-reach, reach + 1, (256, 3))
+    offsets = offsets[abs((offsets**2).sum(1) / area - 3) <= 2]
+    if not len(offsets):
+        return {}
+    openings = ((offsets**2).sum(1) / area).astype(np.float32)
+    by_reciprocal = openings * np.float32(area) * (1 / openings) < area
+    offset, opening = offsets[by_reciprocal.argmax()], openings[by_reciprocal.argmax()]
+    if draw.random() < 0.5:
+        opening = np.nextafter(opening, np.float32(np.inf))
     bodies = v["bodies"].copy()
     many = (len(bodies) + 1) // 2
     turned = draw.permuted(np.tile(offset, (many, 1)), axis=1) * draw.choice([-1, 1], (many, 3))
     places = middle + turned
     inside = ((places >= 0) & (places < EDGE)).all(1)
     bodies[:many][inside, :3] = places[inside]
-    return {"bodies": bodies, "opening": float(np.float32(square / area))}
+    return {"bodies": bodies, "opening": float(opening)}
 
 
 def every_pair(v: Values, draw: Generator) -> dict[str, Any]:

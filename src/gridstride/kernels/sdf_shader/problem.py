@@ -4,16 +4,17 @@ The distance d of a place p from a body, negative inside, is that of a box with 
 
     q = |p - centre| - half      e = |max(q, 0)| + min(max(qx, qy, qz), 0) - radius      d = max(e, -wall - e)
 
-A box of half = 0 is a sphere. The eight numbers of a body are its centre (x, y, z), radius, half (x, y, z), wall; radius
-and wall are 0.05 at least. The scene's distance is the least of the bodies', which are up to 32. A pixel's ray is
+A box of half = 0 is a sphere. The eight numbers of a body are its centre (x, y, z), its radius, half (x, y, z) and its
+wall; radius and wall are 0.05 at least. The scene's distance is the least of the bodies', which are up to 32. A pixel's
+ray is
 
     p(t) = eye + t v / |v|
     v = forward + ((2 x + 1) / W - 1) right + ((2 y + 1) / H - 1) down
 
-with `camera` the rows eye, forward, right, down; and a step is t += distance(p(t)): nothing lies nearer. `start` is where
-a ray begins, before the eye or behind it (t < 0), `depth` where it is after exactly eight steps, however small or large
-they are. `light` is the slope of the distance there along LIGHT = (0.48, 0.64, 0.6), over a tetrahedron with the corners
-(h, h, h), (h, -h, -h), (-h, h, -h) and (-h, -h, h), h = 1/16:
+with `camera` the rows eye, forward, right, down; and a step is t += distance(p(t)): nothing lies nearer. `start` is
+where a ray begins, before the eye or behind it (t < 0), `depth` where it is after exactly eight steps, however small or
+large they are. `light` is the slope of the distance there along LIGHT = (0.48, 0.64, 0.6), over a tetrahedron with the
+corners (h, h, h), (h, -h, -h), (-h, h, -h) and (-h, -h, h), h = 1/16:
 
     light = max(0, sum over its corners of (corner · LIGHT) distance(p + corner) / (4 h²))
 """
@@ -156,7 +157,7 @@ def along_a_wall(v: Values, draw: Generator) -> dict[str, Any]:
     bodies[:, RADIUS] = bodies[:, WALL] = 0.0625
     bodies[-1] = (0, 0, 0, 0.0625, 1, 1, 0.0625, 0.5)
     camera = np.array([[0, 0, 0.125 + above], [0.8, 0.6, 0], [0.0625, 0, 0], [0, 0.0625, 0]])
-    return {"bodies": bodies, "camera": camera, "start": draw.uniform(0, 0.25, v["start"].shape)}
+    return {"bodies": bodies, "camera": camera, "start": draw.uniform(-0.25, 0.25, v["start"].shape)}
 
 
 def close_to_walls(v: Values, draw: Generator) -> dict[str, Any]:
