@@ -101,6 +101,69 @@ int main() {
     assert shown == [exact, rounded, rounded, exact]
 
 
+def test_bytes_are_multiplied_to_integers_and_to_floats(program: Run) -> None:
+    text = """
+#include <cublas_v2.h>
+#include <cstdio>
+int main() {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    const signed char given[4] = {-128, 127, 100, -100};  // in columns: (-128 100; 127 -100)
+    signed char* x;
+    int *c, integers[4], two = 2, none = 0;
+    float *f, floats[4], half = 0.5f, zero = 0;
+    cudaMalloc(&x, 4), cudaMalloc(&c, 16), cudaMalloc(&f, 16);
+    cudaMemcpy(x, given, 4, cudaMemcpyHostToDevice);
+    auto multiply = [&](auto* alpha, auto* beta, void* out, cudaDataType type, cublasComputeType_t compute) {
+        return cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 2, alpha, x, CUDA_R_8I, 2, x, CUDA_R_8I, 2, beta,
+                            out, type, 2, compute, CUBLAS_GEMM_DEFAULT);
+    };
+    printf("%d ", multiply(&two, &none, c, CUDA_R_32I, CUBLAS_COMPUTE_32I));
+    printf("%d ", multiply(&half, &zero, f, CUDA_R_32F, CUBLAS_COMPUTE_32F));
+    printf("%d\\n", multiply(&two, &none, f, CUDA_R_32F, CUBLAS_COMPUTE_32I));
+    cudaMemcpy(integers, c, 16, cudaMemcpyDeviceToHost), cudaMemcpy(floats, f, 16, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 4; ++i) printf("%d %g\\n", integers[i], floats[i]);
+}
+"""
+    status, *rows = program(text).stdout.splitlines()
+    assert status == "0 0 15"  # CUBLAS_STATUS_NOT_SUPPORTED
+    inner = [128 * 128 + 127 * 127, -128 * 100 - 127 * 100, -128 * 100 - 127 * 100, 2 * 100 * 100]
+    assert rows == [f"{2 * each} {each / 2:g}" for each in inner]
+
+
+def test_vectors_of_halves_are_summed_in_float(program: Run) -> None:
+    text = """
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cstdio>
+template <class T>
+void all(cublasHandle_t handle, cudaDataType type) {
+    const int n = 4096;  // in halves a sum of ones stands still at 2048
+    static T ones[n];
+    for (T& each : ones) each = 1;
+    float three = 3, half = 0.5f;
+    T *x, *y, dot, norm, first;
+    cudaMalloc(&x, sizeof ones), cudaMalloc(&y, sizeof ones);
+    cudaMemcpy(x, ones, sizeof ones, cudaMemcpyHostToDevice), cudaMemcpy(y, ones, sizeof ones, cudaMemcpyHostToDevice);
+    const cudaDataType sums = CUDA_R_32F;
+    printf("%d ", cublasDotEx(handle, n, x, type, 1, y, type, 1, &dot, type, sums));
+    printf("%d ", cublasAxpyEx(handle, n, &three, sums, x, type, 1, y, type, 1, sums));
+    printf("%d ", cublasScalEx(handle, n, &half, sums, y, type, 1, sums));
+    printf("%d ", cublasNrm2Ex(handle, n, y, type, 1, &norm, type, sums));
+    printf("%d: ", cublasDotEx(handle, n, x, type, 1, y, type, 1, &dot, CUDA_R_64F, sums));
+    cudaMemcpy(&first, y, sizeof first, cudaMemcpyDeviceToHost);
+    printf("%g %g %g\\n", float(dot), float(norm), float(first));
+}
+int main() {
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    all<__half>(handle, CUDA_R_16F), all<__nv_bfloat16>(handle, CUDA_R_16BF), all<float>(handle, CUDA_R_32F);
+}
+"""
+    assert program(text).stdout.splitlines() == ["0 0 0 0 15: 4096 128 2"] * 3
+
+
 def test_a_function_fails_by_its_name_as_programs_write_it(program: Run) -> None:
     text = """
 #include <cublas_v2.h>

@@ -94,6 +94,45 @@ def test_one_that_takes_them_for_granted_is_compiled_with_them(
     assert LEAN not in " ".join(ran[-1])
 
 
+@pytest.mark.parametrize("name", ["words.cu", "words.cpp"])
+def test_a_header_brings_along_what_gnus_does(
+    name: str, tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text("""
+#include <iomanip>
+#include <iostream>
+#include <string>
+int number_in(std::istringstream& words) {
+    int number = 0;
+    return words >> std::hex >> number ? number : -1;
+}
+int main() {
+    std::istringstream words(std::string("10"));
+    return number_in(words) - 16;
+}
+""")
+    assert readings(tools, tmp_path / name, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["every.cu", "every.cpp"])
+def test_gnus_header_of_all_headers_is_there(
+    name: str, tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text("""
+#include <bits/stdc++.h>
+using namespace std;
+int main() {
+    unordered_map<string, vector<int>> numbers{{"all", {3, 1, 2}}};
+    auto& all = numbers["all"];
+    sort(all.begin(), all.end());
+    ostringstream words;
+    for (int each : all) words << setw(2) << each;
+    return words.str() != " 1 2 3";
+}
+""")
+    assert readings(tools, tmp_path / name, monkeypatch)
+
+
 def test_what_is_said_of_an_unknown_name_is_what_the_whole_text_gives(
     tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

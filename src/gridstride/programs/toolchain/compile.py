@@ -40,7 +40,7 @@ is most of a compilation.
 """
 _MAY_LACK_HEADERS = re.compile(
     r"undefined|undeclared|no member|no instance of|no matching|incomplete|implicit instantiation|unknown type name|"
-    r"no template named|not a template|not a type|has not been declared|must be included|#include"
+    r"no operator|no template named|not a template|not a type|has not been declared|must be included|#include"
 )
 """What compilers say where such a header is missing: then all of them are read. So no program is refused for it."""
 OLD_WORDS = {

@@ -86,7 +86,8 @@ def toolchain() -> Toolchain:
             f"installed: {INSTALL} (about 225 MB to load; no CUDA toolkit, no system compiler and no GPU is needed)"
         )
     stamps = [f"{path}:{path.stat().st_mtime_ns}" for path in (zig, cuda / "bin" / "nvcc", cuda / "nvvm/bin/cicc")]
-    ours = [path.read_text() for folder in (INCLUDE, LIBRARY_HEADERS) for path in sorted(folder.rglob("*.h"))]
+    headers = (path for folder in (INCLUDE, LIBRARY_HEADERS) for path in sorted(folder.rglob("*")) if path.is_file())
+    ours = [path.read_text() for path in headers]
     identity = sha256("\0".join([*stamps, *ours]).encode()).hexdigest()
     try:
         return Toolchain(zig, cuda, _host_compiler(zig), identity)

@@ -2,6 +2,8 @@
 #pragma once
 #include "../objects.h"
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 struct cublasContext {
@@ -50,6 +52,20 @@ template <class T>
 Vector<T> vector(T* x, int n, int step) {
   return {step < 0 ? x + (1LL - n) * step : x, step};
 }
+
+// An element as what is summed, and back.
+template <class Sum, class T>
+__device__ Sum widen(T value) { return Sum(value); }
+template <>
+__device__ inline float widen<float>(__half value) { return __half2float(value); }
+template <>
+__device__ inline float widen<float>(__nv_bfloat16 value) { return __bfloat162float(value); }
+template <class T, class Sum>
+__device__ T narrow(Sum value) { return T(value); }
+template <>
+__device__ inline __half narrow<__half>(float value) { return __float2half_rn(value); }
+template <>
+__device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float value) { return __float2bfloat16_rn(value); }
 
 }  // namespace gs_blas
 

@@ -36,23 +36,11 @@ struct Tf32 {
   float value;
 };
 
-template <class Sum, class T>
-__device__ Sum widen(T value) { return Sum(value); }
 template <>
 __device__ float widen<float>(Tf32 value) {
   unsigned bits = __float_as_uint(value.value), finite = (bits & 0x7f800000) != 0x7f800000;
   return finite ? __uint_as_float((bits + 0x1000) & 0xffffe000) : value.value;  // to the nearest, halves away from 0
 }
-template <>
-__device__ float widen<float>(__half value) { return __half2float(value); }
-template <>
-__device__ float widen<float>(__nv_bfloat16 value) { return __bfloat162float(value); }
-template <class T, class Sum>
-__device__ T narrow(Sum value) { return T(value); }
-template <>
-__device__ __half narrow<__half>(float value) { return __float2half_rn(value); }
-template <>
-__device__ __nv_bfloat16 narrow<__nv_bfloat16>(float value) { return __float2bfloat16_rn(value); }
 
 template <class T, int N>
 struct alignas(N * sizeof(T)) Pack {
@@ -256,6 +244,10 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, Shape s, const void* alpha, Untype
     NEED(are(CUDA_R_16F, CUDA_R_16F), CUBLAS_STATUS_NOT_SUPPORTED);
     return typed<__half, __half, float>(handle, s, alpha, a, b, beta, c, true);
   }
+  if (compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC) {
+    NEED(are(CUDA_R_8I, CUDA_R_32I), CUBLAS_STATUS_NOT_SUPPORTED);
+    return typed<signed char, int, int>(handle, s, alpha, a, b, beta, c, false);
+  }
   NEED(sums_in_float(compute), CUBLAS_STATUS_NOT_SUPPORTED);
   s.exact = compute == CUBLAS_COMPUTE_32F_PEDANTIC;
   if (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && are(CUDA_R_32F, CUDA_R_32F))
@@ -266,6 +258,7 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, Shape s, const void* alpha, Untype
   if (are(CUDA_R_16BF, CUDA_R_16BF))
     return typed<__nv_bfloat16, __nv_bfloat16, float>(handle, s, alpha, a, b, beta, c, false);
   if (are(CUDA_R_16BF, CUDA_R_32F)) return typed<__nv_bfloat16, float, float>(handle, s, alpha, a, b, beta, c, false);
+  if (are(CUDA_R_8I, CUDA_R_32F)) return typed<signed char, float, float>(handle, s, alpha, a, b, beta, c, false);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

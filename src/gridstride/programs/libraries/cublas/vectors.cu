@@ -1,42 +1,7 @@
 // Level 1 and level 2: what reads each element once.
-#include "context.h"
+#include "reductions.h"
 
 namespace gs_blas {
-
-constexpr int THREADS = 256, WARP = 32;
-constexpr int MOST_PARTS = 512;  // partial results of a reduction
-
-unsigned blocks_for(cublasHandle_t handle, long long n) {
-  long long needed = (n + THREADS - 1) / THREADS, most = 8LL * handle->multiprocessors;
-  return unsigned(needed < most ? needed : most);
-}
-
-template <class Body>
-__global__ void __launch_bounds__(THREADS) each_element(long long n, Body body) {
-  for (long long i = blockIdx.x * (long long)THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS) body(i);
-}
-
-template <class Body>
-cublasStatus_t for_each(cublasHandle_t handle, long long n, Body body) {
-  if (n <= 0) return CUBLAS_STATUS_SUCCESS;
-  each_element<<<blocks_for(handle, n), THREADS, 0, handle->stream>>>(n, body);
-  return launched();
-}
-
-template <class T>
-struct Axpy {
-  Scalar<T> alpha;
-  Vector<const T> x;
-  Vector<T> y;
-  __device__ void operator()(long long i) const { y[i] += alpha.get() * x[i]; }
-};
-
-template <class T>
-struct Scal {
-  Scalar<T> alpha;
-  Vector<T> x;
-  __device__ void operator()(long long i) const { x[i] *= alpha.get(); }
-};
 
 template <class T>
 struct Copy {
@@ -85,17 +50,6 @@ struct Geam {
 
 // -- reductions ------------------------------------------------------------------------------------------------------
 template <class T>
-struct Dot {
-  using Carry = T;
-  using Result = T;
-  Vector<const T> x, y;
-  __device__ static Carry none() { return T(0); }
-  __device__ Carry of(long long i) const { return x[i] * y[i]; }
-  __device__ static Carry join(Carry a, Carry b) { return a + b; }
-  __device__ static Result result(Carry c) { return c; }
-};
-
-template <class T>
 struct Asum {
   using Carry = T;
   using Result = T;
@@ -104,25 +58,6 @@ struct Asum {
   __device__ Carry of(long long i) const { return abs(x[i]); }
   __device__ static Carry join(Carry a, Carry b) { return a + b; }
   __device__ static Result result(Carry c) { return c; }
-};
-
-// The square of a large element overflows, of a small one vanishes: the largest is kept beside the sum of squares.
-template <class T>
-struct Norm {
-  struct Carry {
-    T scale, squares;
-  };
-  using Result = T;
-  Vector<const T> x;
-  __device__ static Carry none() { return {T(0), T(0)}; }
-  __device__ Carry of(long long i) const { return x[i] == T(0) ? none() : Carry{abs(x[i]), T(1)}; }
-  __device__ static Carry join(Carry a, Carry b) {
-    if (a.scale < b.scale) return join(b, a);
-    if (b.scale == T(0) || b.scale == a.scale) return {a.scale, a.squares + b.squares};  // Inf / Inf would be NaN
-    T ratio = b.scale / a.scale;
-    return {a.scale, a.squares + b.squares * ratio * ratio};
-  }
-  __device__ static Result result(Carry c) { return c.scale == T(0) ? c.squares : c.scale * sqrt(c.squares); }
 };
 
 // The number, from 1, of the first element of largest (or smallest) magnitude.
@@ -143,61 +78,6 @@ struct Extreme {
   }
   __device__ static Result result(Carry c) { return c.number; }
 };
-
-template <class Op>
-__device__ typename Op::Carry joined_of_block(typename Op::Carry mine) {
-  __shared__ typename Op::Carry parts[THREADS];
-  parts[threadIdx.x] = mine;
-  for (int half = THREADS / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) parts[threadIdx.x] = mine = Op::join(mine, parts[threadIdx.x + half]);
-  }
-  return mine;  // of the whole block in thread 0 only
-}
-
-template <class Op>
-__global__ void __launch_bounds__(THREADS) reduce_parts(long long n, Op op, typename Op::Carry* parts) {
-  typename Op::Carry mine = Op::none();
-  for (long long i = blockIdx.x * (long long)THREADS + threadIdx.x; i < n; i += (long long)gridDim.x * THREADS)
-    mine = Op::join(mine, op.of(i));
-  mine = joined_of_block<Op>(mine);
-  if (threadIdx.x == 0) parts[blockIdx.x] = mine;
-}
-
-template <class Op>
-__global__ void __launch_bounds__(THREADS) reduce_rest(int count, const typename Op::Carry* parts,
-                                                       typename Op::Result* result) {
-  typename Op::Carry mine = Op::none();
-  for (int i = threadIdx.x; i < count; i += THREADS) mine = Op::join(mine, parts[i]);
-  mine = joined_of_block<Op>(mine);
-  if (threadIdx.x == 0) *result = Op::result(mine);
-}
-
-// With host pointers the call waits for the result, as the interface has it.
-template <class Op>
-cublasStatus_t reduce(cublasHandle_t handle, int n, Op op, typename Op::Result* result) {
-  using Carry = typename Op::Carry;
-  static_assert(MOST_PARTS * sizeof(Carry) + 16 <= SCRATCH_BYTES);
-  VALID(result != nullptr);
-  const bool on_host = handle->pointers == CUBLAS_POINTER_MODE_HOST;
-  if (on_host && n <= 0) {
-    *result = 0;
-    return CUBLAS_STATUS_SUCCESS;
-  }
-  void* memory;
-  if (cublasStatus_t status = scratch(handle, &memory); status != CUBLAS_STATUS_SUCCESS) return status;
-  Carry* parts = static_cast<Carry*>(memory);
-  auto* at = on_host ? reinterpret_cast<typename Op::Result*>(static_cast<char*>(memory) + SCRATCH_BYTES - 16) : result;
-  unsigned blocks = blocks_for(handle, n > 0 ? n : 0);
-  blocks = blocks < MOST_PARTS ? blocks : MOST_PARTS;
-  if (blocks > 0) reduce_parts<<<blocks, THREADS, 0, handle->stream>>>(n, op, parts);
-  reduce_rest<Op><<<1, THREADS, 0, handle->stream>>>(blocks, parts, at);
-  if (cublasStatus_t status = launched(); status != CUBLAS_STATUS_SUCCESS || !on_host) return status;
-  if (cudaMemcpyAsync(result, at, sizeof *result, cudaMemcpyDeviceToHost, handle->stream) != cudaSuccess ||
-      cudaStreamSynchronize(handle->stream) != cudaSuccess)
-    return CUBLAS_STATUS_EXECUTION_FAILED;
-  return CUBLAS_STATUS_SUCCESS;
-}
 
 // -- matrix and vector -----------------------------------------------------------------------------------------------
 template <class T>
