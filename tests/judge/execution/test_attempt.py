@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import gridstride as gs
-from gridstride.judge.execution.attempt import steps
-from gridstride.judge.execution.runnable import scheduled
+from gridstride.judge.execution.attempt import attempt, steps
+from gridstride.judge.execution.runnable import build, scheduled
 from gridstride.judge.find import find
+from gridstride.judge.header import parse_kernel
 from gridstride.judge.problem import Case
+from gridstride.judge.reference.prepared_cases import prepare
 from gridstride.judge.submission import check
 from gridstride.virtual.machine.schedule import IN_TURN
 
@@ -52,6 +54,32 @@ def test_stale_flags_are_found_with_other_data_in_another_order() -> None:
     path = Path(__file__).parent.parent / "plausible" / "wrong" / "reduction" / "chain_of_flags.cu"
     result = check(path, find("reduction"), device=gs.VirtualGPU(workers=1), seed=5, sandbox=False)
     assert {each.kind for each in result.findings} & {"wrong_result", "unrepeatable", "race", "deadlock"}
+
+
+COUNTS_ON = """
+// grid: min(ceil(n/256), SMS)
+// block: 256
+// A launch that finds a count that is no multiple of its blocks waits for one that never comes.
+__device__ unsigned arrived;
+__global__ void vector_add(const float *a, const float *b, float *c, int n) {
+    const int stride = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) c[i] = a[i] + b[i];
+    if (threadIdx.x) return;
+    const unsigned before = atomicAdd(&arrived, 1), goal = (before / gridDim.x + 1) * gridDim.x;
+    while ((int)(atomicAdd(&arrived, 0) - goal) < 0) continue;
+}
+"""
+
+
+def test_a_module_s_gpu_keeps_its_multiprocessors() -> None:
+    """What it counts from launch to launch may rest on the size of its grid, at equal sizes."""
+    gpu, problem = gs.VirtualGPU(workers=1, time_limit=5), find("vector_add").problem
+    kernel = build(problem, parse_kernel(COUNTS_ON), gpu)
+    case = Case({"n": 3000}, "normal", 0, once=True)
+    inputs = [prepare(problem, [case])[0].inputs]
+    for multiprocessors in (None, 7, 5, None, 2):
+        done = attempt(kernel, problem.signature, replace(case, multiprocessors=multiprocessors), inputs)
+        assert done.findings == ()
 
 
 def test_which_order_comes_first_changes_with_each_input() -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Use = Literal["end", "draw", "adjust", "report", "mask"]
 _LEAST_TOP_P = 1e-9  # 0 asks for the likeliest token alone
@@ -48,6 +48,8 @@ def _option(
     default: Any, use: Use, fits: Callable[[Any], bool] | None, limit: str, *,
     request: Mapping[str, float] | None, command: CommandOption | None,
 ) -> Any:  # fmt: skip
+    if use not in get_args(Use):
+        raise ImportError(f"sampling.py: an option is used for one of {', '.join(get_args(Use))}, not {use!r}")
     metadata = {"rule": Rule(use, fits, limit, request, command)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
