@@ -146,3 +146,53 @@ int main() {
         "cudaErrorStreamCaptureImplicit", invalidated, "cudaErrorCapturedEvent", "cudaErrorIllegalState", unsupported,
         "1010101",
     ]  # fmt: skip
+
+
+def test_a_capture_forbids_other_threads_only_what_its_mode_says_and_ends_where_it_began(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+#include <thread>
+template <typename Call> static void elsewhere(Call call) { std::thread([&] { NAME(call()); }).join(); }
+int main() {
+  cudaGraph_t g; int *z;
+  if (ready()) return 1;
+  for (auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed}) {
+    OK(cudaStreamBeginCapture(s, mode)); add<<<1, 1, 0, s>>>(x, n, 1);
+    elsewhere([&] { return cudaMalloc(&z, 4); });
+    NAME(cudaStreamEndCapture(s, &g));
+    OK(cudaStreamBeginCapture(s, mode)); add<<<1, 1, 0, s>>>(x, n, 1);
+    elsewhere([&] { return cudaStreamEndCapture(s, &g); });
+    NAME(cudaStreamEndCapture(s, &g));
+  }
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); NAME(cudaMalloc(&z, 4));
+  NAME(cudaStreamEndCapture(s, &g)); OK(cudaMalloc(&z, 4));
+}
+"""
+    )
+    fine, unsupported = "cudaSuccess", "cudaErrorStreamCaptureUnsupported"
+    invalidated, wrong = "cudaErrorStreamCaptureInvalidated", "cudaErrorStreamCaptureWrongThread"
+    assert lines(done) == [
+        unsupported, invalidated, wrong, fine,
+        fine, fine, wrong, fine,
+        fine, fine, fine, "cudaErrorIllegalState",
+        unsupported, invalidated,
+    ]  # fmt: skip
+
+
+def test_two_captures_do_not_become_one(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+int main() {
+  cudaGraph_t g;
+  if (ready()) return 1;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+  OK(cudaStreamBeginCapture(t, cudaStreamCaptureModeRelaxed));
+  OK(cudaEventRecord(fork_, s)); NAME(cudaStreamWaitEvent(t, fork_));
+  NAME(cudaStreamEndCapture(t, &g)); NAME(cudaStreamEndCapture(s, &g));
+}
+"""
+    )
+    invalidated = "cudaErrorStreamCaptureInvalidated"
+    assert lines(done) == ["cudaErrorStreamCaptureMerge", invalidated, invalidated]
