@@ -39,6 +39,41 @@ int main() {
     ]
 
 
+def test_a_cluster_has_8_blocks_and_with_the_kernels_consent_16(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+__global__ void plain() {}
+__global__ void __cluster_dims__(16) sixteen() {}
+__global__ void __cluster_dims__(32) more() {}
+static cudaError_t launched(unsigned blocks) {
+  cudaLaunchAttribute of = {cudaLaunchAttributeClusterDimension}; of.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config = {blocks, 32}; config.attrs = &of; config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, plain);
+}
+static void consent(const void *kernel) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+}
+int main() {
+  int most; cudaLaunchConfig_t config = {16, 32}; cudaFuncAttributes known;
+  for (int i = 0; i < 2; i++) {
+    for (unsigned blocks : {8, 16, 32}) NAME(launched(blocks));
+    (void)cudaGetLastError();
+    sixteen<<<16, 32>>>(); NAME(cudaGetLastError()); more<<<32, 32>>>(); NAME(cudaGetLastError());
+    cudaOccupancyMaxPotentialClusterSize(&most, plain, &config); cudaFuncGetAttributes(&known, plain);
+    printf("%d %d\\n", most, known.nonPortableClusterSizeAllowed);
+    consent((void *)plain); consent((void *)sixteen); consent((void *)more);
+  }
+}
+"""
+    )
+    fine, refused = "cudaSuccess", "cudaErrorInvalidClusterSize"
+    assert lines(done) == [
+        fine, refused, refused, refused, refused, "8 0",
+        fine, fine, refused, fine, refused, "16 1",
+    ]  # fmt: skip
+
+
 def test_a_fault_is_sticky_and_names_the_line(program: Run) -> None:
     done = program(
         CHECK

@@ -149,6 +149,7 @@ typedef struct {
 
 enum { GS_MOST_DEVICES = 16 };
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
+enum { MOST_BLOCKS_IN_CLUSTER = 16, PORTABLE_CLUSTER = 8 }; /* the first as hardware_limits.py has it */
 enum { MODELS_LATE = 2 }; /* as late_work.py has it */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { CODE_REGISTERS = 8 }; /* by so many bits higher the most registers that a thread of its kernels may have */
@@ -315,6 +316,7 @@ void gs_set_max_dynamic(Kernel *kernel, int64_t bytes);
 void gs_set_carveout(Kernel *kernel, int percent);
 int gs_carveout(const Kernel *kernel);
 void gs_allow_any_cluster(Kernel *kernel, int allowed);
+int64_t gs_most_cluster(const Kernel *kernel); /* blocks that a cluster of it may have */
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);
