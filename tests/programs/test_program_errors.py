@@ -74,6 +74,40 @@ int main() {
     ]  # fmt: skip
 
 
+def test_arguments_that_mean_nothing_are_refused(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+#include <cuda.h>
+__constant__ int c; __managed__ int m; __global__ void k() {}
+static void named(CUresult result) { const char *name; cuGetErrorName(result, &name); puts(name); }
+int main() {
+  int *x, *shared, h = 3; cudaStream_t s; cudaStreamCreate(&s); cudaMalloc(&x, 4); cudaMallocManaged(&shared, 4);
+  NAME(cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1)); NAME(cudaFuncSetCacheConfig(k, (cudaFuncCache)9));
+  NAME(cudaMemcpyToSymbol(c, &h, 4, 0, cudaMemcpyDeviceToHost)); NAME(cudaMemcpyToSymbol(c, &h, 4));
+  NAME(cudaMemcpyFromSymbol(&h, c, 4, 0, cudaMemcpyHostToDevice)); NAME(cudaMemcpyFromSymbol(&h, c, 4));
+  NAME(cudaStreamAttachMemAsync(s, shared)); NAME(cudaStreamAttachMemAsync(s, &m, 4, cudaMemAttachGlobal));
+  NAME(cudaStreamAttachMemAsync(s, x)); NAME(cudaStreamAttachMemAsync(s, shared, 0, 99));
+  NAME(cudaStreamAttachMemAsync(NULL, shared));
+  cudaDevResource all; cudaDevResourceDesc_t desc; cudaExecutionContext_t green;
+  cudaDeviceGetDevResource(0, &all, cudaDevResourceTypeSm); cudaDevResourceGenerateDesc(&desc, &all, 1);
+  NAME(cudaGreenCtxCreate(&green, desc, 0, 1)); NAME(cudaGreenCtxCreate(&green, desc, 0, 0));
+  CUmemAllocationProp p = {}; p.type = CU_MEM_ALLOCATION_TYPE_PINNED; p.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemGenericAllocationHandle memory; CUdeviceptr at; size_t bytes = 2 << 20;
+  cuMemCreate(&memory, bytes, &p, 0); cuMemAddressReserve(&at, bytes, 0, 0, 0); cuMemMap(at, bytes, 0, memory, 0);
+  NAME(cudaFree((void *)at)); named(cuMemFree(at));
+  named(cuMemUnmap(at, bytes)); named(cuMemAddressFree(at, bytes));
+}
+"""
+    )
+    fine, invalid, direction = "cudaSuccess", "cudaErrorInvalidValue", "cudaErrorInvalidMemcpyDirection"
+    assert lines(done) == [
+        fine, invalid, direction, fine, direction, fine,
+        fine, fine, invalid, invalid, invalid, invalid, fine,
+        invalid, "CUDA_ERROR_INVALID_VALUE", "CUDA_SUCCESS", "CUDA_SUCCESS",
+    ]  # fmt: skip
+
+
 def test_a_fault_is_sticky_and_names_the_line(program: Run) -> None:
     done = program(
         CHECK

@@ -167,6 +167,14 @@ PUBLIC cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttri
     }
 }
 
+PUBLIC cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
+    ENTER();
+    Kernel *kernel;
+    TRY(gs_kernel(function, &kernel));
+    CHECK(config >= cudaFuncCachePreferNone && config <= cudaFuncCachePreferEqual, cudaErrorInvalidValue);
+    return cudaSuccess; /* caches are the chip's own */
+}
+
 PUBLIC cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
     ENTER();
     Kernel *kernel;

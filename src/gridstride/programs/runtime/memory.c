@@ -46,6 +46,7 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
         CHECK(block.flags == GS_FREED_IMPORT && gs_close_import(pointer), cudaErrorInvalidValue);
         return cudaSuccess;
     }
+    CHECK(!gs_block(pointer, &block) || block.flags != GS_MAPPED, cudaErrorInvalidValue);
     CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
     gs_stop_sharing(block.start);
     gs_forget_advice(block.start, block.bytes);
@@ -96,7 +97,7 @@ void gs_free_waiting(void) {
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    int known = gs_block(pointer, &block) && !gs_is_import(&block);
+    int known = gs_block(pointer, &block) && !gs_is_import(&block) && block.flags != GS_MAPPED;
     if (known && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
         return free_later(pointer);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);

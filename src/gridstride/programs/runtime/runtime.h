@@ -259,6 +259,7 @@ typedef struct {
 enum {
     GS_OF_A_GRAPH = 1u << 31, /* a flag of memory that an allocation node has promised */
     GS_IMPORTED = 1u << 30,   /* and of another process' memory */
+    GS_MAPPED = 1u << 28,     /* of addresses that were reserved, which only cuMemAddressFree gives back */
     GS_FREED_IMPORT = 1u << 29, /* the same from a pool, or external: cudaFree gives it back */
 };
 static inline int gs_is_import(const Block *block) {
