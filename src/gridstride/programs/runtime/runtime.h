@@ -223,6 +223,7 @@ extern _Thread_local int64_t gs_node_partition; /* while a graph's node is run, 
 extern volatile int gs_ended; /* one thread has called exit() */
 void gs_stop_others(void);    /* stays, on any other one */
 PUBLIC void gs_forked(void);  /* in the child */
+int gs_is_forked(void);       /* from a process that had used a GPU: there is none here */
 /* The runtime's calls make a primary context current where there is none. */
 static inline void gs_enter(void) {
     if (gs_ended)
