@@ -148,6 +148,27 @@ int main() {
     ]  # fmt: skip
 
 
+def test_a_graph_with_memory_of_its_own_has_one_instance_and_no_copies(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+int main() {
+  cudaGraph_t graph, copy; cudaGraphExec_t first, second; cudaGraphNode_t nodes[3]; size_t count = 3; int *w;
+  if (ready()) return 1;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&w, 400, s)); OK(cudaMemsetAsync(w, 1, 400, s)); OK(cudaFreeAsync(w, s));
+  OK(cudaStreamEndCapture(s, &graph)); OK(cudaGraphGetNodes(graph, nodes, &count));
+  NAME(cudaGraphInstantiate(&first, graph)); NAME(cudaGraphInstantiate(&second, graph));
+  NAME(cudaGraphClone(&copy, graph));
+  NAME(cudaGraphDestroyNode(nodes[0])); NAME(cudaGraphRemoveDependencies(graph, nodes, nodes + 1, NULL, 1));
+  OK(cudaGraphLaunch(first, s)); OK(cudaGraphExecDestroy(first)); NAME(cudaGraphInstantiate(&second, graph));
+}
+"""
+    )
+    refused = "cudaErrorNotSupported"
+    assert lines(done) == ["cudaSuccess", refused, refused, refused, refused, "cudaSuccess"]
+
+
 def test_a_capture_forbids_other_threads_only_what_its_mode_says_and_ends_where_it_began(program: Run) -> None:
     done = program(
         HEAD

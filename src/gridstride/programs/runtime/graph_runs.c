@@ -167,7 +167,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGra
         params->result_out = cudaGraphInstantiateInvalidStructure;
         return gs_error(cudaErrorInvalidValue);
     }
-    graph->instances = gs_has_conditions(graph);
+    graph->instances = gs_has_conditions(graph) || gs_has_memory_nodes(graph);
     gs_board.graph_call(GRAPH_INSTANTIATED, nodes_of(copy));
     gs_board.object(OBJECT_INSTANCE, 1);
     *exec = malloc(sizeof **exec);

@@ -117,9 +117,18 @@ PUBLIC cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNo
     return edges(graph, from, to, count, 1);
 }
 
+int gs_has_memory_nodes(const Graph *graph) {
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->does.type == cudaGraphNodeTypeMemAlloc || graph->nodes[i]->does.type == cudaGraphNodeTypeMemFree)
+            return 1;
+    return 0;
+}
+
 PUBLIC cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                                const cudaGraphNode_t *to, const cudaGraphEdgeData *data, size_t count) {
     ENTER();
+    GRAPH(graph);
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     return edges(graph, from, to, count, 0);
 }
 
@@ -207,6 +216,7 @@ PUBLIC cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
     ENTER();
     CHECK(gs_is_node(node), cudaErrorInvalidValue);
     Graph *graph = node->graph;
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     for (size_t i = 0; i < graph->count; i++)
         if (comes_after(graph->nodes[i], node))
             edges(graph, &node, &graph->nodes[i], 1, 0);
@@ -406,6 +416,7 @@ PUBLIC cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     GRAPH(graph);
     CHECK(clone != NULL, cudaErrorInvalidValue);
     CHECK(graph->around == NULL && !gs_has_conditions(graph), cudaErrorNotSupported);
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     *clone = gs_copy_graph(graph);
     gs_board.object(OBJECT_GRAPH, 1);
     return cudaSuccess;

@@ -52,12 +52,13 @@ struct CUgraph_st {
     Node *around; /* the conditional node whose body this is */
     Condition **conditions; /* of an outermost graph, its bodies' too */
     size_t condition_count;
-    int instances; /* of a graph with conditional nodes there may be one */
+    int instances; /* of a graph with conditional nodes, or with memory of its own, there may be one */
 };
 
 /* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
 int gs_is_graph(const Graph *graph);
 int gs_is_node(const Node *node);
+int gs_has_memory_nodes(const Graph *graph); /* then it has one instance, no copies, and all its nodes and edges stay */
 
 Graph *gs_new_graph(void);
 void gs_delete_graph(Graph *graph);
