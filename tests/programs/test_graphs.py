@@ -169,6 +169,30 @@ int main() {
     assert lines(done) == ["cudaSuccess", refused, refused, refused, refused, "cudaSuccess"]
 
 
+def test_memory_that_a_launch_has_lent_is_freed_before_the_next(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+static int launched(cudaGraphInstantiateFlags flags) {
+  cudaGraph_t graph; cudaGraphExec_t exec; int *w;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&w, 400, s)); OK(cudaMemsetAsync(w, 1, 400, s));
+  OK(cudaStreamEndCapture(s, &graph)); OK(cudaGraphInstantiate(&exec, graph, flags));
+  NAME(cudaGraphLaunch(exec, s)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaFreeAsync(w, s)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaStreamSynchronize(s)); OK(cudaFree(w)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaFree(w)); OK(cudaGraphExecDestroy(exec)); OK(cudaGraphDestroy(graph));
+  return 0;
+}
+int main() {
+  if (ready() || launched((cudaGraphInstantiateFlags)0) || launched(cudaGraphInstantiateFlagAutoFreeOnLaunch)) return 1;
+}
+"""
+    )
+    fine = "cudaSuccess"
+    assert lines(done) == [fine, "cudaErrorInvalidValue", fine, fine, fine, fine, fine, fine]
+
+
 def test_a_capture_forbids_other_threads_only_what_its_mode_says_and_ends_where_it_began(program: Run) -> None:
     done = program(
         HEAD

@@ -263,6 +263,8 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     if (gs_capturing(stream) && gs_has_conditions(exec->graph))
         return gs_spoil(stream); /* it cannot be a child */
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
+    CHECK(gs_lend_memory(exec->graph, (exec->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0),
+          cudaErrorInvalidValue);
     gs_board.graph_call(GRAPH_LAUNCHED, exec->graph->count);
     if (gs_is_late())
         return launch_late(exec, stream);

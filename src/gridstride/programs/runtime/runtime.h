@@ -272,6 +272,7 @@ void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t devic
 void gs_remember_pool(uint64_t start, int64_t pool); /* that it came from there */
 void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */
 void gs_forget_advice(uint64_t start, uint64_t bytes); /* of managed memory that is given back */
+void gs_return_to_graph(const void *address); /* memory of an allocation node is freed: the graph may be launched again */
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
