@@ -176,6 +176,14 @@ def test_a_full_disk_is_one_message() -> None:
     assert err == "error: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.parametrize("words", [("run",), ("check", "-p", "saxpy"), ("draw", "mandelbrot", "--out")])
+def test_a_name_that_is_too_long_is_one_message(run: Run, words: tuple[str, ...]) -> None:
+    name = "a" * 300 + (".png" if "--out" in words else ".cu")
+    outcome = run(*words, name)
+    assert outcome.code == 2
+    assert outcome.err == f"error: {name} cannot be opened: the name is too long for this system\n"
+
+
 def test_a_closed_stdout_is_no_error() -> None:
     command = f"{sys.executable} -m gridstride problems >&-"
     listing = subprocess.run(

@@ -268,6 +268,8 @@ def _outcome(words: list[str]) -> int:
     except MemoryError as error:
         return _refused(f"this process has no more memory ({error}): free some, or raise its limit (ulimit -v)", words)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return _refused(f"{error.filename} cannot be opened: the name is too long for this system", words)
         if error.errno != errno.ENOSPC:
             raise
         print_stderr(f"error: the output cannot be written: {error.strerror}")

@@ -146,3 +146,98 @@ int main() {
         "cudaErrorStreamCaptureImplicit", invalidated, "cudaErrorCapturedEvent", "cudaErrorIllegalState", unsupported,
         "1010101",
     ]  # fmt: skip
+
+
+def test_a_graph_with_memory_of_its_own_has_one_instance_and_no_copies(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+int main() {
+  cudaGraph_t graph, copy; cudaGraphExec_t first, second; cudaGraphNode_t nodes[3]; size_t count = 3; int *w;
+  if (ready()) return 1;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&w, 400, s)); OK(cudaMemsetAsync(w, 1, 400, s)); OK(cudaFreeAsync(w, s));
+  OK(cudaStreamEndCapture(s, &graph)); OK(cudaGraphGetNodes(graph, nodes, &count));
+  NAME(cudaGraphInstantiate(&first, graph)); NAME(cudaGraphInstantiate(&second, graph));
+  NAME(cudaGraphClone(&copy, graph));
+  NAME(cudaGraphDestroyNode(nodes[0])); NAME(cudaGraphRemoveDependencies(graph, nodes, nodes + 1, NULL, 1));
+  OK(cudaGraphLaunch(first, s)); OK(cudaGraphExecDestroy(first)); NAME(cudaGraphInstantiate(&second, graph));
+}
+"""
+    )
+    refused = "cudaErrorNotSupported"
+    assert lines(done) == ["cudaSuccess", refused, refused, refused, refused, "cudaSuccess"]
+
+
+def test_memory_that_a_launch_has_lent_is_freed_before_the_next(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+static int launched(cudaGraphInstantiateFlags flags) {
+  cudaGraph_t graph; cudaGraphExec_t exec; int *w;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&w, 400, s)); OK(cudaMemsetAsync(w, 1, 400, s));
+  OK(cudaStreamEndCapture(s, &graph)); OK(cudaGraphInstantiate(&exec, graph, flags));
+  NAME(cudaGraphLaunch(exec, s)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaFreeAsync(w, s)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaStreamSynchronize(s)); OK(cudaFree(w)); NAME(cudaGraphLaunch(exec, s));
+  OK(cudaFree(w)); OK(cudaGraphExecDestroy(exec)); OK(cudaGraphDestroy(graph));
+  return 0;
+}
+int main() {
+  if (ready() || launched((cudaGraphInstantiateFlags)0) || launched(cudaGraphInstantiateFlagAutoFreeOnLaunch)) return 1;
+}
+"""
+    )
+    fine = "cudaSuccess"
+    assert lines(done) == [fine, "cudaErrorInvalidValue", fine, fine, fine, fine, fine, fine]
+
+
+def test_a_capture_forbids_other_threads_only_what_its_mode_says_and_ends_where_it_began(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+#include <thread>
+template <typename Call> static void elsewhere(Call call) { std::thread([&] { NAME(call()); }).join(); }
+int main() {
+  cudaGraph_t g; int *z;
+  if (ready()) return 1;
+  for (auto mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed}) {
+    OK(cudaStreamBeginCapture(s, mode)); add<<<1, 1, 0, s>>>(x, n, 1);
+    elsewhere([&] { return cudaMalloc(&z, 4); });
+    NAME(cudaStreamEndCapture(s, &g));
+    OK(cudaStreamBeginCapture(s, mode)); add<<<1, 1, 0, s>>>(x, n, 1);
+    elsewhere([&] { return cudaStreamEndCapture(s, &g); });
+    NAME(cudaStreamEndCapture(s, &g));
+  }
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal)); NAME(cudaMalloc(&z, 4));
+  NAME(cudaStreamEndCapture(s, &g)); OK(cudaMalloc(&z, 4));
+}
+"""
+    )
+    fine, unsupported = "cudaSuccess", "cudaErrorStreamCaptureUnsupported"
+    invalidated, wrong = "cudaErrorStreamCaptureInvalidated", "cudaErrorStreamCaptureWrongThread"
+    assert lines(done) == [
+        unsupported, invalidated, wrong, fine,
+        fine, fine, wrong, fine,
+        fine, fine, fine, "cudaErrorIllegalState",
+        unsupported, invalidated,
+    ]  # fmt: skip
+
+
+def test_two_captures_do_not_become_one(program: Run) -> None:
+    done = program(
+        HEAD
+        + r"""
+int main() {
+  cudaGraph_t g;
+  if (ready()) return 1;
+  OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed));
+  OK(cudaStreamBeginCapture(t, cudaStreamCaptureModeRelaxed));
+  OK(cudaEventRecord(fork_, s)); NAME(cudaStreamWaitEvent(t, fork_));
+  NAME(cudaStreamEndCapture(t, &g)); NAME(cudaStreamEndCapture(s, &g));
+}
+"""
+    )
+    invalidated = "cudaErrorStreamCaptureInvalidated"
+    assert lines(done) == ["cudaErrorStreamCaptureMerge", invalidated, invalidated]

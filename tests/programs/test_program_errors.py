@@ -39,6 +39,75 @@ int main() {
     ]
 
 
+def test_a_cluster_has_8_blocks_and_with_the_kernels_consent_16(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+__global__ void plain() {}
+__global__ void __cluster_dims__(16) sixteen() {}
+__global__ void __cluster_dims__(32) more() {}
+static cudaError_t launched(unsigned blocks) {
+  cudaLaunchAttribute of = {cudaLaunchAttributeClusterDimension}; of.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config = {blocks, 32}; config.attrs = &of; config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, plain);
+}
+static void consent(const void *kernel) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+}
+int main() {
+  int most; cudaLaunchConfig_t config = {16, 32}; cudaFuncAttributes known;
+  for (int i = 0; i < 2; i++) {
+    for (unsigned blocks : {8, 16, 32}) NAME(launched(blocks));
+    (void)cudaGetLastError();
+    sixteen<<<16, 32>>>(); NAME(cudaGetLastError()); more<<<32, 32>>>(); NAME(cudaGetLastError());
+    cudaOccupancyMaxPotentialClusterSize(&most, plain, &config); cudaFuncGetAttributes(&known, plain);
+    printf("%d %d\\n", most, known.nonPortableClusterSizeAllowed);
+    consent((void *)plain); consent((void *)sixteen); consent((void *)more);
+  }
+}
+"""
+    )
+    fine, refused = "cudaSuccess", "cudaErrorInvalidClusterSize"
+    assert lines(done) == [
+        fine, refused, refused, refused, refused, "8 0",
+        fine, fine, refused, fine, refused, "16 1",
+    ]  # fmt: skip
+
+
+def test_arguments_that_mean_nothing_are_refused(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+#include <cuda.h>
+__constant__ int c; __managed__ int m; __global__ void k() {}
+static void named(CUresult result) { const char *name; cuGetErrorName(result, &name); puts(name); }
+int main() {
+  int *x, *shared, h = 3; cudaStream_t s; cudaStreamCreate(&s); cudaMalloc(&x, 4); cudaMallocManaged(&shared, 4);
+  NAME(cudaFuncSetCacheConfig(k, cudaFuncCachePreferL1)); NAME(cudaFuncSetCacheConfig(k, (cudaFuncCache)9));
+  NAME(cudaMemcpyToSymbol(c, &h, 4, 0, cudaMemcpyDeviceToHost)); NAME(cudaMemcpyToSymbol(c, &h, 4));
+  NAME(cudaMemcpyFromSymbol(&h, c, 4, 0, cudaMemcpyHostToDevice)); NAME(cudaMemcpyFromSymbol(&h, c, 4));
+  NAME(cudaStreamAttachMemAsync(s, shared)); NAME(cudaStreamAttachMemAsync(s, &m, 4, cudaMemAttachGlobal));
+  NAME(cudaStreamAttachMemAsync(s, x)); NAME(cudaStreamAttachMemAsync(s, shared, 0, 99));
+  NAME(cudaStreamAttachMemAsync(NULL, shared));
+  cudaDevResource all; cudaDevResourceDesc_t desc; cudaExecutionContext_t green;
+  cudaDeviceGetDevResource(0, &all, cudaDevResourceTypeSm); cudaDevResourceGenerateDesc(&desc, &all, 1);
+  NAME(cudaGreenCtxCreate(&green, desc, 0, 1)); NAME(cudaGreenCtxCreate(&green, desc, 0, 0));
+  CUmemAllocationProp p = {}; p.type = CU_MEM_ALLOCATION_TYPE_PINNED; p.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemGenericAllocationHandle memory; CUdeviceptr at; size_t bytes = 2 << 20;
+  cuMemCreate(&memory, bytes, &p, 0); cuMemAddressReserve(&at, bytes, 0, 0, 0); cuMemMap(at, bytes, 0, memory, 0);
+  NAME(cudaFree((void *)at)); named(cuMemFree(at));
+  named(cuMemUnmap(at, bytes)); named(cuMemAddressFree(at, bytes));
+}
+"""
+    )
+    fine, invalid, direction = "cudaSuccess", "cudaErrorInvalidValue", "cudaErrorInvalidMemcpyDirection"
+    assert lines(done) == [
+        fine, invalid, direction, fine, direction, fine,
+        fine, fine, invalid, invalid, invalid, invalid, fine,
+        invalid, "CUDA_ERROR_INVALID_VALUE", "CUDA_SUCCESS", "CUDA_SUCCESS",
+    ]  # fmt: skip
+
+
 def test_a_fault_is_sticky_and_names_the_line(program: Run) -> None:
     done = program(
         CHECK

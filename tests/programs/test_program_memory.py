@@ -109,7 +109,9 @@ int main() {
   NAME(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowOpportunistic, &off));
   cudaMallocAsync(&x, 1 << 20, 0); cudaFreeAsync(x, 0); cudaDeviceSynchronize(); show(pool);
   cudaMemPoolTrimTo(pool, 0); show(pool);
-  cudaMemPoolProps props = {}; cudaMemPool_t own; NAME(cudaMemPoolCreate(&own, &props));
+  cudaMemPoolProps props = {};
+  props.allocType = cudaMemAllocationTypePinned; props.location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t own; NAME(cudaMemPoolCreate(&own, &props));
   cudaMallocFromPoolAsync(&x, 1 << 20, own, 0); show(own); show(pool);
   cudaFree(x); NAME(cudaMemPoolDestroy(own));
 }
@@ -120,6 +122,25 @@ int main() {
         "2 0 1", "0 0 1", "cudaSuccess", "2 1 1", "0 0 1", "cudaSuccess",
     ]  # fmt: skip
     assert "any stream" in done.stderr
+
+
+def test_a_destroyed_pool_is_none(program: Run) -> None:
+    done = program(
+        CHECK
+        + """
+int main() {
+  cudaMemPoolProps props = {}; cudaMemPool_t pool; unsigned long long v; void *x;
+  NAME(cudaMemPoolCreate(&pool, &props));
+  props.allocType = cudaMemAllocationTypePinned; NAME(cudaMemPoolCreate(&pool, &props));
+  props.location = {cudaMemLocationTypeDevice, 0}; NAME(cudaMemPoolCreate(&pool, &props));
+  NAME(cudaMemPoolDestroy(pool)); NAME(cudaMemPoolDestroy(pool));
+  NAME(cudaMallocFromPoolAsync(&x, 4, pool, 0)); NAME(cudaMemPoolTrimTo(pool, 0));
+  NAME(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &v)); NAME(cudaDeviceSetMemPool(0, pool));
+}
+"""
+    )
+    wrong = "cudaErrorInvalidValue"
+    assert lines(done) == [wrong, wrong, "cudaSuccess", "cudaSuccess", *[wrong] * 5]
 
 
 def test_registered_arrays_may_lie_on_one_page(program: Run) -> None:

@@ -59,6 +59,18 @@ def test_a_changed_header_is_compiled_anew(program: Run, tmp_path: Path) -> None
     assert program(text).returncode == 4
 
 
+def test_a_finding_names_the_file_from_wherever_it_is_run(tools: object, tmp_path: Path) -> None:
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    file = folder / "prög.cu"
+    file.write_text(f"// {tmp_path}: a text that no earlier run has compiled\n{RACE}")
+    for cwd in (tmp_path, folder):
+        command = [sys.executable, "-m", "gridstride", "run", "--sanitize", str(file.relative_to(cwd))]
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
+        assert f"{file}:" in done.stderr
+        assert "s[63 - threadIdx.x]" in done.stderr
+
+
 def test_signed_numbers_wrap_around_on_the_host(program: Run) -> None:
     done = program(
         """

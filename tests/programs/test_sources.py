@@ -33,6 +33,7 @@ def test_a_folder_is_its_cuda_and_cpp_files(tmp_path: Path) -> None:
         (("a.py",), "a.py", "is no CUDA program.*gridstride run .*a.py runs it"),
         (("a.txt",), "a.txt", "is no CUDA program"),
         (("a.md",), "", "has no .cu, .cpp"),
+        (('a".cu',), 'a".cu', "no double quote"),
     ],
 )
 def test_what_is_no_program_is_refused(tmp_path: Path, names: tuple[str, ...], word: str, message: str) -> None:

@@ -53,4 +53,6 @@ def _files(path: Path) -> list[Path]:
     if path.suffix not in (*CUDA_SUFFIXES, *HOST_SUFFIXES):
         hint = f": gridstride run {path} runs it" if path.suffix == ".py" else ""
         raise ProgramError(f"{path} is no CUDA program: .cu, .cpp, .cc, .cxx and .c files are compiled{hint}")
+    if path.suffix in CUDA_SUFFIXES and '"' in str(path.absolute()):
+        raise ProgramError(f"{path} cannot be compiled: nvcc takes no double quote in a path, so rename what has it")
     return [path]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gridstride.protocol import DeviceError, DeviceProperties, Dim3, LinkInput, OutOfDeviceMemory
+from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK
 from gridstride.virtual.chips import Chip, chip
 from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.lifetimes import caller, leaks
@@ -96,6 +97,8 @@ class VirtualGPU:
         self.helpers = Helpers(self.workers - 1)
         self.output = PrintfBuffer(at_least(1, "printf_buffer", printf_buffer))
         self.pending_launches = at_least(1, "pending_launches", pending_launches)
+        self.stack = HARDWARE_STACK
+        """Bytes that recursive calls of a thread may take before an observed launch calls it a finding."""
         self.heap = Heap(at_least(1, "heap", heap))
         self.unset = Unset()
         self.own: set[int] = set()

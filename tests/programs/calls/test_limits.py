@@ -33,5 +33,10 @@ def test_what_is_set_is_answered(limits: DeviceLimits, which: int) -> None:
     assert asked(limits, which) == 1 << 20
 
 
+def test_the_stack_that_is_set_is_the_devices(limits: DeviceLimits) -> None:
+    limits.limit(STACK, 1, [1 << 16])
+    assert limits.device.stack == 1 << 16
+
+
 def test_a_limit_that_there_is_not(limits: DeviceLimits) -> None:
     assert limits.limit(99, 0, [0]) == Status.UNSUPPORTED_LIMIT

@@ -143,8 +143,10 @@ int main() {
   NAME(cudaMalloc(&x, 4));
   fflush(stdout);
   if (fork() == 0) {
+    int devices;
     NAME(cudaMemset(x, 0, 4));
     NAME(cudaGetLastError());
+    NAME(cudaGetDeviceCount(&devices));
     return 0;
   }
   wait(NULL);
@@ -153,7 +155,7 @@ int main() {
 """
     )
     failed = "cudaErrorInitializationError"
-    assert done.stdout.splitlines() == ["cudaSuccess", failed, failed, "cudaSuccess"], done.stderr
+    assert done.stdout.splitlines() == ["cudaSuccess", failed, failed, failed, "cudaSuccess"], done.stderr
 
 
 def test_a_built_program_starts_itself_once_more(program: Run, tmp_path: Path) -> None:

@@ -21,8 +21,11 @@ extern "C" __global__ void k(int *x, int depth) {
 """
 
 
-def findings(depth: int, *, sanitize: bool = False) -> tuple[KernelFinding, ...]:
-    with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20, sanitize=sanitize)):
+def findings(depth: int, stack: int | None = None) -> tuple[KernelFinding, ...]:
+    device = gs.VirtualGPU(workers=1, memory=16 << 20)
+    if stack is not None:
+        device.stack = stack
+    with gs.use(device):
         kernel = gs.cuda(SOURCE, filename="stack.cu")["k"]
         return kernel.observe(1, 32)(gs.to_device(np.zeros(32, np.int32)), depth).findings
 
@@ -37,6 +40,12 @@ def test_frames_that_do_not_are_found_once(depth: int) -> None:
     assert (found.kind, found.line) == ("stack_overflow", 2)
     assert "hardware's stack has 1,024" in found.message
     assert "cudaLimitStackSize" in found.message
+
+
+def test_a_stack_of_another_size_is_what_counts() -> None:
+    assert findings(60, 65536) == ()
+    (found,) = findings(12, 512)
+    assert "hardware's stack has 512" in found.message
 
 
 def test_a_launch_that_is_not_observed_has_more() -> None:

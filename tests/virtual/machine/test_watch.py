@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from gridstride.virtual.abi.finding_kinds import FAULT
 from gridstride.virtual.machine import watch
-from gridstride.virtual.machine.watch import PROGRESS, STARVED, Deadline, WatchedLaunch, deadline
+from gridstride.virtual.machine.watch import PROGRESS, STARVED, Deadline, WatchedLaunch, Watcher, deadline
 
 
 def test_a_launch_on_one_thread_has_its_seconds_of_a_processor() -> None:
@@ -110,3 +115,60 @@ def test_one_whose_last_block_never_ends_is_stopped_soon_after_it_was_taken(monk
     end = stopped_at(monkeypatch, lambda now: min(BLOCKS, BLOCKS * now / 12))
     assert end is not None
     assert LIMIT < end < PROGRESS * LIMIT
+
+
+def running() -> np.ndarray[Any, Any]:
+    return np.zeros(1, [("next", np.int64), ("blocks", np.int64), ("abort", np.int32)])
+
+
+def stop_of(record: np.ndarray[Any, Any]) -> int:
+    """Why it was stopped, as soon as it is; 0 where nobody does."""
+    end = time.monotonic() + 10
+    while not record["abort"][0] and time.monotonic() < end:
+        time.sleep(0.01)
+    return int(record["abort"][0])
+
+
+def forked_in_c(body: Callable[[], bool]) -> int:
+    """The number of a child that was forked as a C program does it, without Python's handlers; its status is 0 where
+    the body is true."""
+    child = int(ctypes.PyDLL(None).fork())
+    if child == 0:
+        try:
+            os._exit(0 if body() else 3)
+        finally:
+            os._exit(4)
+    return child
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_child_forked_in_c_has_time_limits_and_ctrl_c_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher, parents = Watcher(), running()
+    go, gate = os.pipe()
+
+    def child() -> bool:
+        late, interrupted = running(), running()
+        os.read(go, 1)
+        with watcher.watch(late, 0.05):
+            timeout = stop_of(late) == FAULT["timeout"]
+        signal.signal(signal.SIGINT, lambda *_: None)
+        with watcher.watch(interrupted, None):
+            os.kill(os.getpid(), signal.SIGINT)
+            return timeout and stop_of(interrupted) == FAULT["interrupted"]
+
+    monkeypatch.setattr(watch, "LINGER", 0.0)
+    with watcher.watch(running(), None):
+        pass
+    time.sleep(0.3)  # the parent's thread sleeps by then: a child would wait for ever for what it holds of Python
+    number = forked_in_c(child)
+    with watcher.watch(parents, None):
+        os.write(gate, b"\0")
+        assert os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
+        assert not parents["abort"][0]
+    late = running()
+    with watcher.watch(late, 0.05):
+        assert stop_of(late) == FAULT["timeout"]
+
+
+def test_a_byte_that_another_has_read_is_no_error() -> None:
+    assert Watcher()._signals() == b""

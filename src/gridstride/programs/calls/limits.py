@@ -11,7 +11,7 @@ from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
 
 _LIMITS = {0: "stack", 1: "printf", 2: "heap", 3: "depth", 4: "pending", 5: "fetch", 6: "persisting"}
 """By the number of cudaLimit."""
-_STACK = 1024  # bytes of a thread's stack
+_MOST_STACK = 2**63 - 1  # bytes that a launch can be told
 _DEPTH = 2  # levels of launches from kernels at which one may wait
 _FETCH = 64  # bytes of an L2 fetch
 
@@ -21,7 +21,7 @@ class DeviceLimits:
 
     def __init__(self, device: VirtualGPU) -> None:
         self.device = device
-        self._set = {"stack": _STACK, "depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
+        self._set = {"depth": _DEPTH, "fetch": _FETCH, "persisting": 0}
 
     def limit(self, which: int, setting: int, value: Any) -> int:
         name = _LIMITS.get(which)
@@ -30,11 +30,14 @@ class DeviceLimits:
         device = self.device
         if not setting:
             current = {"printf": device.output.size, "heap": int(device.heap.record["size"][0])}
-            value[0] = (self._set | current | {"pending": device.pending_launches})[name]
+            current |= {"stack": device.stack, "pending": device.pending_launches}
+            value[0] = (self._set | current)[name]
         elif name == "printf":
             device.output = PrintfBuffer(max(1, value[0]))
         elif name == "heap":
             device.heap = Heap(max(1, value[0]))
+        elif name == "stack":
+            device.stack = min(value[0], _MOST_STACK)
         elif name == "pending":
             device.pending_launches = max(1, value[0])
         else:

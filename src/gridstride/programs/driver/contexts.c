@@ -15,6 +15,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int forked; /* the process has an initialised parent's memory, and no GPU: as on hardware */
 int gs_initialised(void) { return __atomic_load_n(&initialised, __ATOMIC_ACQUIRE) && !forked; }
+int gs_is_forked(void) { return forked; }
 PUBLIC void gs_forked(void) {
     forked = initialised;
     if (forked)

@@ -13,6 +13,12 @@ PUBLIC CUresult CUDAAPI cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green) 
     return CUDA_SUCCESS;
 }
 
+PUBLIC CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device, unsigned flags) {
+    ENTER_INITIALISED();
+    NEED(flags <= CU_GREEN_CTX_DEFAULT_STREAM, CUDA_ERROR_INVALID_VALUE); /* the runtime's takes none */
+    return RUNTIME(cudaGreenCtxCreate((cudaExecutionContext_t *)green, (cudaDevResourceDesc_t)desc, device, 0));
+}
+
 PUBLIC CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx green) {
     ENTER_INITIALISED();
     CUresult result = RUNTIME(cudaExecutionCtxDestroy(HANDLE(green)));

@@ -182,7 +182,7 @@ PUBLIC CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *address, size_t bytes, 
     NEED(block != 0, CUDA_ERROR_OUT_OF_MEMORY);
     Range *range = calloc(1, sizeof *range);
     *range = (Range){(block + step - 1) / step * step, bytes, block, NULL};
-    gs_remember(range->start, bytes, GS_DEVICE, range->start, 0);
+    gs_remember(range->start, bytes, GS_DEVICE, range->start, GS_MAPPED);
     pthread_mutex_lock(&lock);
     range->next = ranges;
     ranges = range;

@@ -9,13 +9,16 @@ struct Capture {
     cudaStream_t origin;
     enum cudaStreamCaptureMode mode;
     unsigned long long id;
+    pthread_t thread; /* that began it */
     int spoilt, ended;
     cudaStream_t *streams;
     size_t stream_count;
+    Capture *next;
 };
 
 static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
-static Capture *strict; /* the capture that goes on and forbids what could wait for it; one is enough to know of */
+static Capture *captures; /* those that go on */
+static pthread_mutex_t captures_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int gs_capturing(cudaStream_t stream) { return !gs_is_default(stream) && stream->capture != NULL; }
 
@@ -82,13 +85,43 @@ cudaError_t gs_spoil_event(cudaEvent_t event) {
     return gs_error(cudaErrorStreamCaptureUnsupported);
 }
 
+/* Whether the capture forbids the calling thread what could wait for it. */
+static int forbids(const Capture *capture, cudaError_t error) {
+    if (capture->mode == cudaStreamCaptureModeRelaxed)
+        return 0;
+    if (error == cudaErrorStreamCaptureImplicit) /* the default stream waits for all but these, whoever uses it */
+        return !(capture->origin->flags & cudaStreamNonBlocking);
+    return pthread_equal(capture->thread, pthread_self()) ||
+           (capture->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal);
+}
+
 cudaError_t gs_outside_capture(cudaError_t error) {
-    if (strict == NULL || thread_mode == cudaStreamCaptureModeRelaxed)
+    if (__atomic_load_n(&captures, __ATOMIC_ACQUIRE) == NULL || thread_mode == cudaStreamCaptureModeRelaxed)
         return cudaSuccess;
-    if (error == cudaErrorStreamCaptureImplicit && strict->origin->flags & cudaStreamNonBlocking)
-        return cudaSuccess; /* the default stream waits for no such stream */
-    strict->spoilt = 1;
-    return gs_error(error);
+    int forbidden = 0;
+    pthread_mutex_lock(&captures_lock);
+    for (Capture *each = captures; each != NULL; each = each->next)
+        if (forbids(each, error))
+            forbidden = each->spoilt = 1;
+    pthread_mutex_unlock(&captures_lock);
+    return forbidden ? gs_error(error) : cudaSuccess;
+}
+
+static void goes_on(Capture *capture) {
+    pthread_mutex_lock(&captures_lock);
+    capture->next = captures;
+    __atomic_store_n(&captures, capture, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&captures_lock);
+}
+
+static void goes_on_no_longer(Capture *capture) {
+    pthread_mutex_lock(&captures_lock);
+    Capture **place = &captures;
+    while (*place != NULL && *place != capture)
+        place = &(*place)->next;
+    if (*place != NULL)
+        __atomic_store_n(place, capture->next, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&captures_lock);
 }
 
 cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event) {
@@ -105,7 +138,10 @@ int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error) 
     *error = cudaSuccess;
     if (event->capture == NULL && !gs_capturing(stream))
         return 0;
-    if (event->capture == NULL || (gs_capturing(stream) && stream->capture != event->capture)) {
+    if (event->capture != NULL && !event->capture->ended && gs_capturing(stream) && stream->capture != event->capture) {
+        stream->capture->spoilt = event->capture->spoilt = 1;
+        *error = cudaErrorStreamCaptureMerge;
+    } else if (event->capture == NULL || (gs_capturing(stream) && stream->capture != event->capture)) {
         stream->capture->spoilt = 1;
         *error = cudaErrorStreamCaptureIsolation; /* what is outside of the capture cannot be waited for inside */
     } else if (event->capture->ended) {
@@ -132,11 +168,11 @@ static cudaError_t begin(cudaStream_t stream, Graph *graph, Node *const *after, 
     CHECK(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue);
     Capture *capture = calloc(1, sizeof *capture);
     *capture = (Capture){.graph = graph ? graph : gs_new_graph(), .own_graph = graph == NULL, .origin = stream,
-                         .mode = mode, .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
+                         .mode = mode, .thread = pthread_self(),
+                         .id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED)};
     join(capture, stream);
     set_last(stream, after, count);
-    if (mode != cudaStreamCaptureModeRelaxed)
-        strict = capture;
+    goes_on(capture);
     return cudaSuccess;
 }
 
@@ -176,6 +212,8 @@ PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     CHECK(stream->capture != NULL, cudaErrorIllegalState);
     Capture *capture = stream->capture;
     CHECK(capture->origin == stream, cudaErrorStreamCaptureUnmatched);
+    CHECK(capture->mode == cudaStreamCaptureModeRelaxed || pthread_equal(capture->thread, pthread_self()),
+          cudaErrorStreamCaptureWrongThread);
     cudaError_t error = capture->spoilt ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
     for (size_t i = 0; i < capture->stream_count; i++) {
         cudaStream_t each = capture->streams[i];
@@ -190,8 +228,7 @@ PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
         gs_board.object(OBJECT_GRAPH, 1);
     if (graph != NULL)
         *graph = error == cudaSuccess ? capture->graph : NULL;
-    if (strict == capture)
-        strict = NULL;
+    goes_on_no_longer(capture);
     free(capture->streams);
     capture->streams = NULL, capture->stream_count = 0, capture->ended = 1; /* events may still point to it */
     return gs_error(error);

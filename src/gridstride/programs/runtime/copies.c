@@ -161,9 +161,12 @@ PUBLIC cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from
     return peer(to, to_device, from, from_device, bytes, stream);
 }
 
-/* Where `bytes` of a variable begin. */
-static cudaError_t symbol_part(const void *symbol, size_t bytes, size_t offset, char **part) {
+/* Where `bytes` of a variable begin, for a copy that is one of `kind` or from device to device. */
+static cudaError_t symbol_part(const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind given,
+                               enum cudaMemcpyKind kind, char **part) {
     ENTER();
+    CHECK(given == kind || given == cudaMemcpyDeviceToDevice || given == cudaMemcpyDefault,
+          cudaErrorInvalidMemcpyDirection);
     uint64_t address, size;
     TRY(gs_symbol(symbol, &address, &size));
     CHECK(offset <= size && bytes <= size - offset, cudaErrorInvalidValue);
@@ -174,14 +177,14 @@ static cudaError_t symbol_part(const void *symbol, size_t bytes, size_t offset, 
 PUBLIC cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind) {
     char *part;
-    TRY(symbol_part(symbol, bytes, offset, &part));
+    TRY(symbol_part(symbol, bytes, offset, kind, cudaMemcpyHostToDevice, &part));
     return gs_error(gs_copy(part, from, bytes, kind, NULL, 1));
 }
 
 PUBLIC cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                         enum cudaMemcpyKind kind) {
     char *part;
-    TRY(symbol_part(symbol, bytes, offset, &part));
+    TRY(symbol_part(symbol, bytes, offset, kind, cudaMemcpyDeviceToHost, &part));
     return gs_error(gs_copy(to, part, bytes, kind, NULL, 1));
 }
 
@@ -189,7 +192,7 @@ PUBLIC cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from,
                                            enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
     char *part;
-    TRY(symbol_part(symbol, bytes, offset, &part));
+    TRY(symbol_part(symbol, bytes, offset, kind, cudaMemcpyHostToDevice, &part));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(part, from, bytes, kind));
     return gs_error(gs_copy(part, from, bytes, kind, stream, 0));
 }
@@ -198,7 +201,7 @@ PUBLIC cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_
                                              enum cudaMemcpyKind kind, cudaStream_t stream) {
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
     char *part;
-    TRY(symbol_part(symbol, bytes, offset, &part));
+    TRY(symbol_part(symbol, bytes, offset, kind, cudaMemcpyDeviceToHost, &part));
     CAPTURE(stream, .type = cudaGraphNodeTypeMemcpy, .memcpy.copyParams = gs_plain_copy(to, part, bytes, kind));
     return gs_error(gs_copy(to, part, bytes, kind, stream, 0));
 }

@@ -45,6 +45,7 @@ int64_t gs_attribute(int number) {
 
 PUBLIC cudaError_t cudaGetDeviceCount(int *count) {
     CHECK(count != NULL, cudaErrorInvalidValue);
+    CHECK(!gs_is_forked(), cudaErrorInitializationError);
     *count = gs_board.devices;
     return cudaSuccess;
 }

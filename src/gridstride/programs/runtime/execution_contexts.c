@@ -45,7 +45,7 @@ static cudaError_t find(cudaExecutionContext_t handle, Context **context) {
 
 PUBLIC cudaError_t cudaGreenCtxCreate(cudaExecutionContext_t *handle, cudaDevResourceDesc_t desc, int device,
                                       unsigned flags) {
-    CHECK(handle != NULL && desc != NULL && flags <= CU_GREEN_CTX_DEFAULT_STREAM, cudaErrorInvalidValue);
+    CHECK(handle != NULL && desc != NULL && flags == 0, cudaErrorInvalidValue);
     CHECK(gs_is_device(device), cudaErrorInvalidDevice);
     CHECK(desc->device == device, cudaErrorInvalidValue);
     Green *made = calloc(1, sizeof *made);

@@ -167,7 +167,7 @@ static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGra
         params->result_out = cudaGraphInstantiateInvalidStructure;
         return gs_error(cudaErrorInvalidValue);
     }
-    graph->instances = gs_has_conditions(graph);
+    graph->instances = gs_has_conditions(graph) || gs_has_memory_nodes(graph);
     gs_board.graph_call(GRAPH_INSTANTIATED, nodes_of(copy));
     gs_board.object(OBJECT_INSTANCE, 1);
     *exec = malloc(sizeof **exec);
@@ -263,6 +263,8 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     if (gs_capturing(stream) && gs_has_conditions(exec->graph))
         return gs_spoil(stream); /* it cannot be a child */
     CAPTURE(stream, .type = cudaGraphNodeTypeGraph, .graph.graph = exec->graph);
+    CHECK(gs_lend_memory(exec->graph, (exec->flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0),
+          cudaErrorInvalidValue);
     gs_board.graph_call(GRAPH_LAUNCHED, exec->graph->count);
     if (gs_is_late())
         return launch_late(exec, stream);

@@ -22,11 +22,51 @@ Graph *gs_new_graph(void) {
     return graph;
 }
 
+static GraphMemory *promised; /* that any graph holds */
+static pthread_mutex_t promised_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void let_go(GraphMemory *memory) {
     int gs_take(const void *pointer, MemoryKind first, MemoryKind second, Block *block);
     Block block;
-    if (--memory->holders == 0 && gs_take(memory->address, GS_DEVICE, GS_DEVICE, &block))
+    if (--memory->holders > 0)
+        return;
+    pthread_mutex_lock(&promised_lock);
+    GraphMemory **place = &promised;
+    while (*place != NULL && *place != memory)
+        place = &(*place)->next;
+    if (*place != NULL)
+        *place = memory->next;
+    pthread_mutex_unlock(&promised_lock);
+    if (gs_take(memory->address, GS_DEVICE, GS_DEVICE, &block))
         gs_board.release(block.start);
+    free(memory);
+}
+
+static void return_memory(const void *address) {
+    for (GraphMemory *each = promised; each != NULL; each = each->next)
+        if (each->address == address)
+            each->lent = 0;
+}
+
+void gs_return_to_graph(const void *address) {
+    pthread_mutex_lock(&promised_lock);
+    return_memory(address);
+    pthread_mutex_unlock(&promised_lock);
+}
+
+int gs_lend_memory(const Graph *graph, int again) {
+    int lent = 0;
+    pthread_mutex_lock(&promised_lock);
+    for (size_t i = 0; i < graph->count; i++)
+        lent |= graph->nodes[i]->memory != NULL && graph->nodes[i]->memory->lent;
+    for (size_t i = 0; i < graph->count && (again || !lent); i++)
+        if (graph->nodes[i]->memory != NULL)
+            graph->nodes[i]->memory->lent = 1;
+    for (size_t i = 0; i < graph->count && (again || !lent); i++)
+        if (graph->nodes[i]->does.type == cudaGraphNodeTypeMemFree)
+            return_memory(graph->nodes[i]->does.free.dptr);
+    pthread_mutex_unlock(&promised_lock);
+    return again || !lent;
 }
 
 static void delete_node(Node *node) {
@@ -117,9 +157,18 @@ PUBLIC cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNo
     return edges(graph, from, to, count, 1);
 }
 
+int gs_has_memory_nodes(const Graph *graph) {
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->does.type == cudaGraphNodeTypeMemAlloc || graph->nodes[i]->does.type == cudaGraphNodeTypeMemFree)
+            return 1;
+    return 0;
+}
+
 PUBLIC cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                                const cudaGraphNode_t *to, const cudaGraphEdgeData *data, size_t count) {
     ENTER();
+    GRAPH(graph);
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     return edges(graph, from, to, count, 0);
 }
 
@@ -207,6 +256,7 @@ PUBLIC cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
     ENTER();
     CHECK(gs_is_node(node), cudaErrorInvalidValue);
     Graph *graph = node->graph;
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     for (size_t i = 0; i < graph->count; i++)
         if (comes_after(graph->nodes[i], node))
             edges(graph, &node, &graph->nodes[i], 1, 0);
@@ -266,7 +316,11 @@ static cudaError_t promise(Node *node, struct cudaMemAllocNodeParamsV2 *given) {
     CHECK(address != 0, cudaErrorMemoryAllocation);
     gs_remember(address, given->bytesize, GS_DEVICE, address, GS_OF_A_GRAPH);
     node->memory = malloc(sizeof *node->memory);
-    *node->memory = (GraphMemory){(void *)address, given->bytesize, 1};
+    *node->memory = (GraphMemory){.address = (void *)address, .bytes = given->bytesize, .holders = 1};
+    pthread_mutex_lock(&promised_lock);
+    node->memory->next = promised;
+    promised = node->memory;
+    pthread_mutex_unlock(&promised_lock);
     given->dptr = (void *)address;
     return cudaSuccess;
 }
@@ -406,6 +460,7 @@ PUBLIC cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
     GRAPH(graph);
     CHECK(clone != NULL, cudaErrorInvalidValue);
     CHECK(graph->around == NULL && !gs_has_conditions(graph), cudaErrorNotSupported);
+    CHECK(!gs_has_memory_nodes(graph), cudaErrorNotSupported);
     *clone = gs_copy_graph(graph);
     gs_board.object(OBJECT_GRAPH, 1);
     return cudaSuccess;

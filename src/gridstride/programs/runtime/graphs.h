@@ -8,11 +8,14 @@ typedef struct CUgraphNode_st Node;
 typedef struct CUgraph_st Graph;
 
 /* Memory that an allocation node has promised: it is there as long as any graph or copy of it may use it. */
-typedef struct {
+typedef struct GraphMemory GraphMemory;
+struct GraphMemory {
     void *address;
     size_t bytes;
     int holders;
-} GraphMemory;
+    int lent; /* by a launch, and not freed since */
+    GraphMemory *next;
+};
 
 /* The value that conditional nodes look at: device memory, which cudaGraphSetConditional writes. Its address is the
  * handle. `set` says whether anything has, in this launch of the graph. */
@@ -52,12 +55,14 @@ struct CUgraph_st {
     Node *around; /* the conditional node whose body this is */
     Condition **conditions; /* of an outermost graph, its bodies' too */
     size_t condition_count;
-    int instances; /* of a graph with conditional nodes there may be one */
+    int instances; /* of a graph with conditional nodes, or with memory of its own, there may be one */
 };
 
 /* Destroyed handles stay readable, so that who uses one gets an error and no crash. */
 int gs_is_graph(const Graph *graph);
 int gs_is_node(const Node *node);
+int gs_lend_memory(const Graph *graph, int again); /* at a launch; 0 where some of it is lent, unless `again` */
+int gs_has_memory_nodes(const Graph *graph); /* then it has one instance, no copies, and all its nodes and edges stay */
 
 Graph *gs_new_graph(void);
 void gs_delete_graph(Graph *graph);

@@ -53,6 +53,11 @@ cudaError_t gs_check_launch(const Kernel *kernel, const KernelLayout *layout, di
     return (int64_t)shared <= most ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+/* As asked for, else as the kernel was compiled for. */
+static int64_t cluster_size(const KernelLayout *layout, dim3 cluster) {
+    return product(cluster) != 0 ? product(cluster) : layout->cluster[0] * layout->cluster[1] * layout->cluster[2];
+}
+
 _Thread_local int64_t gs_node_partition;
 
 cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, int cooperative,
@@ -63,6 +68,7 @@ cudaError_t gs_launch(const void *function, dim3 grid, dim3 block, void **argume
     TRY(gs_kernel(function, &kernel));
     TRY(gs_kernel_layout(kernel, &layout));
     TRY(gs_check_launch(kernel, layout, grid, block, shared));
+    CHECK(cluster_size(layout, cluster) <= gs_most_cluster(kernel), cudaErrorInvalidClusterSize);
     CHECK(layout->count == 0 || arguments != NULL, cudaErrorInvalidValue);
     char few[4096], *packed = layout->bytes > (int64_t)sizeof few ? malloc(layout->bytes) : few;
     memset(packed, 0, layout->bytes);
@@ -161,6 +167,14 @@ PUBLIC cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttri
     }
 }
 
+PUBLIC cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
+    ENTER();
+    Kernel *kernel;
+    TRY(gs_kernel(function, &kernel));
+    CHECK(config >= cudaFuncCachePreferNone && config <= cudaFuncCachePreferEqual, cudaErrorInvalidValue);
+    return cudaSuccess; /* caches are the chip's own */
+}
+
 PUBLIC cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
     ENTER();
     Kernel *kernel;
@@ -180,6 +194,7 @@ PUBLIC cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, 
     attributes->maxDynamicSharedSizeBytes = gs_max_dynamic(kernel) > usual ? gs_max_dynamic(kernel) : usual;
     attributes->preferredShmemCarveout = gs_carveout(kernel);
     attributes->clusterDimMustBeSet = layout->cluster[0] != 0;
+    attributes->nonPortableClusterSizeAllowed = gs_most_cluster(kernel) > PORTABLE_CLUSTER;
     attributes->requiredClusterWidth = layout->cluster[0];
     attributes->requiredClusterHeight = layout->cluster[1];
     attributes->requiredClusterDepth = layout->cluster[2];
@@ -236,7 +251,7 @@ PUBLIC cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *f
     Kernel *kernel;
     CHECK(size != NULL && config != NULL, cudaErrorInvalidValue);
     TRY(gs_kernel(function, &kernel));
-    *size = 8; /* the portable size */
+    *size = (int)gs_most_cluster(kernel);
     return cudaSuccess;
 }
 

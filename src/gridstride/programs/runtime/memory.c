@@ -40,12 +40,15 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
     gs_catch_up();
     if (pointer == NULL)
         return cudaSuccess;
-    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH)
+    if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH) {
+        gs_return_to_graph(pointer);
         return cudaSuccess; /* the graph's next run has it again, so it goes with the graph */
+    }
     if (gs_block(pointer, &block) && gs_is_import(&block)) {
         CHECK(block.flags == GS_FREED_IMPORT && gs_close_import(pointer), cudaErrorInvalidValue);
         return cudaSuccess;
     }
+    CHECK(!gs_block(pointer, &block) || block.flags != GS_MAPPED, cudaErrorInvalidValue);
     CHECK(gs_take(pointer, first, second, &block), cudaErrorInvalidValue);
     gs_stop_sharing(block.start);
     gs_forget_advice(block.start, block.bytes);
@@ -96,7 +99,8 @@ void gs_free_waiting(void) {
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    int known = gs_block(pointer, &block) && !gs_is_import(&block);
+    int known = gs_block(pointer, &block) && !gs_is_import(&block) && block.flags != GS_MAPPED &&
+                block.flags != GS_OF_A_GRAPH;
     if (known && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
         return free_later(pointer);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
@@ -159,6 +163,8 @@ PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     MODEL(spent(SPENT_QUEUED));
     Block block;
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags != GS_IMPORTED) {
+        if (block.flags == GS_OF_A_GRAPH)
+            gs_return_to_graph(pointer);
         if (gs_is_late())
             return gs_put_off(stream, late_free, &pointer, sizeof pointer);
         if (block.flags != GS_FREED_IMPORT)

@@ -25,7 +25,7 @@ PUBLIC cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_
                                                       enum cudaMemAllocationHandleType type, unsigned flags) {
     ENTER();
     Pool *pool = (Pool *)given;
-    CHECK(handle != NULL && pool != NULL && flags == 0, cudaErrorInvalidValue);
+    CHECK(handle != NULL && gs_is_pool(given) && flags == 0, cudaErrorInvalidValue);
     CHECK(pool->shareable && type == cudaMemHandleTypePosixFileDescriptor, cudaErrorInvalidValue);
     if (gs_board.shared >= 0)
         return gs_refused("cudaMemPoolExportToShareableHandle", "a program that is locked in shares nothing");
@@ -72,7 +72,7 @@ PUBLIC cudaError_t cudaMemPoolImportPointer(void **pointer, cudaMemPool_t given,
     ENTER();
     Pool *pool = (Pool *)given;
     Handle handle;
-    CHECK(pointer != NULL && pool != NULL && pool->imported && data != NULL, cudaErrorInvalidValue);
+    CHECK(pointer != NULL && gs_is_pool(given) && pool->imported && data != NULL, cudaErrorInvalidValue);
     memcpy(&handle, data, sizeof handle);
     return gs_open_from_pool(&handle, &pool->source, pool->number, pointer);
 }

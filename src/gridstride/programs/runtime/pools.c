@@ -1,14 +1,18 @@
 /* Memory pools: handles here, what they hold is reckoned by Python (programs/calls/pools.py). */
 #include "pools.h"
 
+enum { ALIVE = 0x504f4f4c, GONE = 0 };
+
 static Pool *pools; /* those that the program made */
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static Pool *default_pools[GS_MOST_DEVICES], *current_pools[GS_MOST_DEVICES];
 
+int gs_is_pool(cudaMemPool_t pool) { return pool != NULL && ((const Pool *)pool)->state == ALIVE; }
+
 Pool *gs_new_pool(int64_t number, int device) {
     Pool *pool = calloc(1, sizeof *pool);
     if (pool != NULL)
-        *pool = (Pool){.number = number, .device = device, .kind = GS_DEVICE, .reuse = {0, 1, 1, 1}};
+        *pool = (Pool){.state = ALIVE, .number = number, .device = device, .kind = GS_DEVICE, .reuse = {0, 1, 1, 1}};
     return pool;
 }
 
@@ -27,6 +31,7 @@ static void drop_pool(Pool *pool) {
         place = &(*place)->next;
     if (*place != NULL)
         *place = pool->next;
+    pool->state = GONE;
     pthread_mutex_unlock(&pools_lock);
     gs_board.object(OBJECT_POOL, -1);
 }
@@ -99,7 +104,7 @@ PUBLIC cudaError_t cudaMemGetMemPool(cudaMemPool_t *pool, struct cudaMemLocation
 
 PUBLIC cudaError_t cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMemAllocationType type,
                                      cudaMemPool_t pool) {
-    CHECK(pool != NULL && is_place(location, type), cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && is_place(location, type), cudaErrorInvalidValue);
     int of_device = is_of_device(location, type);
     CHECK((((Pool *)pool)->kind == GS_DEVICE) == of_device, cudaErrorInvalidValue);
     if (of_device)
@@ -121,7 +126,7 @@ PUBLIC cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
 }
 
 PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-    CHECK(pool != NULL && gs_is_device(device), cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && gs_is_device(device), cudaErrorInvalidValue);
     CHECK(((Pool *)pool)->device == device && !((Pool *)pool)->imported, cudaErrorInvalidValue);
     current_pools[device] = (Pool *)pool;
     return cudaSuccess;
@@ -129,6 +134,7 @@ PUBLIC cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
 
 PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
     CHECK(pool != NULL && properties != NULL, cudaErrorInvalidValue);
+    CHECK(is_place(&properties->location, properties->allocType), cudaErrorInvalidValue);
     int device = properties->location.type == cudaMemLocationTypeDevice ? properties->location.id : 0;
     CHECK(gs_is_device(device), cudaErrorInvalidValue);
     int types = properties->handleTypes, is_everybodys = properties->allocType == cudaMemAllocationTypeManaged ||
@@ -147,7 +153,7 @@ PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPo
 }
 
 PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-    CHECK(pool != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool), cudaErrorInvalidValue);
     int device = ((Pool *)pool)->device;
     CHECK((Pool *)pool != default_pools[device], cudaErrorInvalidValue);
     for (int i = 0; i < SHARED_POOLS; i++) {
@@ -160,18 +166,17 @@ PUBLIC cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     gs_board.destroy_pool(((Pool *)pool)->number);
     drop_pool((Pool *)pool);
     gs_unshare_pool((Pool *)pool);
-    free(pool);
     return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    CHECK(pool != NULL && !((Pool *)pool)->imported, cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && !((Pool *)pool)->imported, cudaErrorInvalidValue);
     return gs_malloc_async(pointer, bytes, stream, ((Pool *)pool)->number, ((Pool *)pool)->device,
                            ((Pool *)pool)->kind);
 }
 
 PUBLIC cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
-    CHECK(pool != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool), cudaErrorInvalidValue);
     gs_board.trim_pool(((Pool *)pool)->number, keep);
     return cudaSuccess;
 }
@@ -181,7 +186,7 @@ static int is_reuse(enum cudaMemPoolAttr attribute) {
 }
 
 PUBLIC cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
-    CHECK(pool != NULL && value != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && value != NULL, cudaErrorInvalidValue);
     if (is_reuse(attribute)) {
         ((Pool *)pool)->reuse[attribute] = *(uint32_t *)value;
         if (*(uint32_t *)value == 0)
@@ -192,7 +197,7 @@ PUBLIC cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolA
 }
 
 PUBLIC cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value) {
-    CHECK(pool != NULL && value != NULL, cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && value != NULL, cudaErrorInvalidValue);
     if (is_reuse(attribute)) {
         *(uint32_t *)value = ((Pool *)pool)->reuse[attribute];
         return cudaSuccess;
@@ -201,7 +206,7 @@ PUBLIC cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolA
 }
 
 PUBLIC cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count) {
-    CHECK(pool != NULL && (list != NULL || count == 0), cudaErrorInvalidValue);
+    CHECK(gs_is_pool(pool) && (list != NULL || count == 0), cudaErrorInvalidValue);
     Pool *changed = (Pool *)pool;
     for (size_t i = 0; i < count; i++) {
         int device = list[i].location.id, access = list[i].flags != cudaMemAccessFlagsProtNone;
@@ -215,7 +220,7 @@ PUBLIC cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMem
 
 PUBLIC cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
                                         struct cudaMemLocation *location) {
-    CHECK(flags != NULL && pool != NULL && location != NULL, cudaErrorInvalidValue);
+    CHECK(flags != NULL && gs_is_pool(pool) && location != NULL, cudaErrorInvalidValue);
     CHECK(location->type == cudaMemLocationTypeDevice && gs_is_device(location->id), cudaErrorInvalidValue);
     int access = location->id == ((Pool *)pool)->device || ((Pool *)pool)->access[location->id];
     *flags = access ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;

@@ -6,6 +6,7 @@
 
 typedef struct Pool Pool;
 struct Pool {
+    int state;
     int64_t number;
     int device;
     MemoryKind kind; /* GS_MANAGED for the host's pools and managed ones, too: their memory is everybody's */
@@ -19,6 +20,8 @@ struct Pool {
     Pool *next;
 };
 
+/* Destroyed pools stay readable, so that who uses one gets an error and no crash. */
+int gs_is_pool(cudaMemPool_t pool);
 Pool *gs_new_pool(int64_t number, int device); /* NULL where there is no memory for it */
 void gs_add_pool(Pool *pool);                  /* to those that the program made */
 Pool *gs_pool_of(const Block *block);          /* that the program made; NULL for none */

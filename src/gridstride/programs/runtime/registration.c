@@ -218,6 +218,9 @@ int64_t gs_max_dynamic(const Kernel *kernel) { return kernel->on[gs_current()].m
 void gs_set_carveout(Kernel *kernel, int percent) { kernel->on[gs_current()].carveout = percent; }
 int gs_carveout(const Kernel *kernel) { return kernel->on[gs_current()].carveout; }
 void gs_allow_any_cluster(Kernel *kernel, int allowed) { kernel->on[gs_current()].any_cluster = allowed; }
+int64_t gs_most_cluster(const Kernel *kernel) {
+    return kernel->on[gs_current()].any_cluster ? MOST_BLOCKS_IN_CLUSTER : PORTABLE_CLUSTER;
+}
 
 cudaError_t gs_symbol(const void *symbol, uint64_t *address, uint64_t *bytes) {
     for (Variable *each = variables; each != NULL; each = each->next) {

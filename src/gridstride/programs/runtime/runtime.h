@@ -149,6 +149,7 @@ typedef struct {
 
 enum { GS_MOST_DEVICES = 16 };
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
+enum { MOST_BLOCKS_IN_CLUSTER = 16, PORTABLE_CLUSTER = 8 }; /* the first as hardware_limits.py has it */
 enum { MODELS_LATE = 2 }; /* as late_work.py has it */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { CODE_REGISTERS = 8 }; /* by so many bits higher the most registers that a thread of its kernels may have */
@@ -222,6 +223,7 @@ extern _Thread_local int64_t gs_node_partition; /* while a graph's node is run, 
 extern volatile int gs_ended; /* one thread has called exit() */
 void gs_stop_others(void);    /* stays, on any other one */
 PUBLIC void gs_forked(void);  /* in the child */
+int gs_is_forked(void);       /* from a process that had used a GPU: there is none here */
 /* The runtime's calls make a primary context current where there is none. */
 static inline void gs_enter(void) {
     if (gs_ended)
@@ -258,6 +260,7 @@ typedef struct {
 enum {
     GS_OF_A_GRAPH = 1u << 31, /* a flag of memory that an allocation node has promised */
     GS_IMPORTED = 1u << 30,   /* and of another process' memory */
+    GS_MAPPED = 1u << 28,     /* of addresses that were reserved, which only cuMemAddressFree gives back */
     GS_FREED_IMPORT = 1u << 29, /* the same from a pool, or external: cudaFree gives it back */
 };
 static inline int gs_is_import(const Block *block) {
@@ -269,6 +272,7 @@ void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t devic
 void gs_remember_pool(uint64_t start, int64_t pool); /* that it came from there */
 void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */
 void gs_forget_advice(uint64_t start, uint64_t bytes); /* of managed memory that is given back */
+void gs_return_to_graph(const void *address); /* memory of an allocation node is freed: the graph may be launched again */
 int gs_in_arena(const void *address);
 int gs_reaches(const void *address, size_t bytes);    /* whether so many bytes there may be copied */
 void gs_written(const void *address, size_t bytes);
@@ -315,6 +319,7 @@ void gs_set_max_dynamic(Kernel *kernel, int64_t bytes);
 void gs_set_carveout(Kernel *kernel, int percent);
 int gs_carveout(const Kernel *kernel);
 void gs_allow_any_cluster(Kernel *kernel, int allowed);
+int64_t gs_most_cluster(const Kernel *kernel); /* blocks that a cluster of it may have */
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 int gs_is_stream(cudaStream_t stream);

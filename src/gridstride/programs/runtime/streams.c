@@ -145,6 +145,18 @@ PUBLIC cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     return cudaSuccess;
 }
 
+/* Managed memory is in one place for host and device: nothing is to be done. */
+PUBLIC cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes, unsigned flags) {
+    TRY(wait(stream));
+    Block block;
+    (void)bytes;
+    CHECK(gs_block(pointer, &block) && block.kind == GS_MANAGED, cudaErrorInvalidValue);
+    CHECK(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle,
+          cudaErrorInvalidValue);
+    CHECK(flags != cudaMemAttachSingle || (stream != NULL && stream != cudaStreamLegacy), cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
 typedef struct {
     cudaStream_t stream;
     cudaStreamCallback_t callback;

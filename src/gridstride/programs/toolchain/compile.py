@@ -140,7 +140,7 @@ def _device_and_host(
     if status or not 0 < len(plan.preprocessing) < len(plan.steps):  # a flag of the user's wants something else
         return _checked_message(file, target, status, listed)
     preprocessing = plan.preprocessing
-    status, message = carry_out(_with_depfiles(plan, depfile), preprocessing, how.execute, folder)
+    status, message = carry_out(_with_depfiles(_told_apart(plan, stem), depfile), preprocessing, how.execute, folder)
     if status:
         return _checked_message(file, target, status, message)
     if old:
@@ -172,6 +172,16 @@ def _compiled(plan: CompilationPlan, source: str, how: Compiling, folder: Path) 
         if not status:
             how.headers.forget(shorter)
     return status, message + more
+
+
+def _told_apart(plan: CompilationPlan, stem: str) -> CompilationPlan:
+    """The plan with a word of its own for what preprocesses: zig keeps the texts by a file's absolute path, and they
+    name it by the relative one of the first time.
+    """
+    steps = list(plan.steps)
+    for number in plan.preprocessing:
+        steps[number] = Step((*steps[number].words, f"-D__GRIDSTRIDE_STEM__={stem}"), steps[number].after)
+    return CompilationPlan(tuple(steps), plan.environment)
 
 
 def _with_depfiles(plan: CompilationPlan, depfile: Path) -> CompilationPlan:

@@ -89,7 +89,7 @@ LAUNCH = Layout(
     block_step:i64 block_first:i64 block_back:i32 warp_step:i32 warp_first:i32 warp_back:i32 warp_inverse:i32
     lanes_back:i32 in_step:i32 alone_on_device:i32 patience:i64 patience_left:i64
      exited:i32 exited_site:i32 exited_size:i32 exited_address:i64
-     sm_numbers:ptr sm_of_worker:i32 sm_span:i32""",
+     sm_numbers:ptr sm_of_worker:i32 sm_span:i32 stack:i64""",
 )
 """One launch, shared by all workers. `abort` stops every loop at its next back edge; `next` is the next block that no
 worker has taken (they take `in_a_row`), on a cache line of its own, for all write it and read the rest.
@@ -111,7 +111,8 @@ is 0), and `near` blocks from `near_first` on (of clusters, the same). Races wit
 through to shared memory of a block that had ended, and the others say which.
 `unset` is the shadow (see UNSET_SHIFT) of `unset_span` bytes of global memory from `unset_low` on, outside of which all
 is set; 0 where nothing can be unset. A block's %smid is the one of `sm_numbers` that worker · `sm_of_worker` + block
-mod `sm_span` says. `origin` says which kernel this is to those who ask where a heap block comes from.
+mod `sm_span` says. `stack` are the bytes that recursive calls of a thread may take, which the observed build looks at.
+`origin` says which kernel this is to those who ask where a heap block comes from.
 """
 
 TID_RECORD = 4 * LANES * 4

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gridstride.protocol import Dim3
 from gridstride.virtual.abi.finding_kinds import FAULTS, kinds_from
 from gridstride.virtual.abi.finding_records import MAX_FINDINGS, SINGLE_LANE_WAIT
-from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK, LANES
+from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.findings import cluster_messages, warpgroup_messages
 from gridstride.virtual.findings.fault_messages import thread_of, warp_of
 from gridstride.virtual.findings.finding import KernelFinding, OtherAccess
@@ -161,8 +161,8 @@ def _barrier_divergence(note: _Note) -> _Words:
 def _stack_overflow(note: _Note) -> _Words:
     message = (
         f"the local arrays of the calls under way take {int(note.record['address']):,} bytes of each thread here, and "
-        f"hardware's stack has {HARDWARE_STACK:,} where calls are recursive (cudaLimitStackSize raises it): take a "
-        "loop with a stack of your own, smaller arrays, or go less deep"
+        f"hardware's stack has {note.of.module.device.stack:,} where calls are recursive (cudaLimitStackSize raises "
+        "it): take a loop with a stack of your own, smaller arrays, or go less deep"
     )
     return message, None, None
 

@@ -215,7 +215,7 @@ class VirtualKernel:
         record["multiprocessors"] = device.properties.multiprocessors
         session.multiprocessors = fill_multiprocessors(record, shape)
         record["output"], record["output_size"] = device.output.address, device.output.size
-        record["heap"] = device.heap.address
+        record["heap"], record["stack"] = device.heap.address, device.stack
         record["origin"] = device.origin_of(self.title, tables, shape.block)
         if any(name.startswith(OBJECT_OPCODES) for name in tables.site_names):
             record["objects"] = device.objects.address

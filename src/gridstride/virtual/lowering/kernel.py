@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gridstride.virtual.abi.execution_records import WARP
+from gridstride.virtual.abi.execution_records import LAUNCH, WARP
 from gridstride.virtual.abi.finding_kinds import FAULT
-from gridstride.virtual.abi.hardware_limits import HARDWARE_STACK
 from gridstride.virtual.ir.builder import Value, constant
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
 from gridstride.virtual.lowering.analysis.bounded_waits import gives_up
@@ -182,18 +181,18 @@ def _may_sync(code: Code) -> bool:
 
 
 def _watch_stack(cx: Lowering, end: Value) -> None:
-    """In the observed build: whether the local arrays of calls that are under way are more than hardware's stack. Where
-    calls are not recursive the driver knows how much they take, and makes room.
+    """In the observed build: whether the local arrays of calls that are under way are more than the device's stack.
+    Where calls are not recursive the driver knows how much they take, and makes room.
     """
     program = cx.program
     if not program.observer.observes or not calls_itself(program.module, cx.function):
         return
     b, own = cx.b, program.frames[program.entry.name][1]
-    with b.if_(b.compare("ugt", end, constant("i32", own + HARDWARE_STACK))):
+    used = b.resize(b.op("sub", end, constant("i32", own)), "i64")
+    with b.if_(b.compare("ugt", used, b.get(b.get(cx.warp, WARP, "launch"), LAUNCH, "stack"))):
         cx.ins = next(iter(cx.code.blocks[0]), None) or next(i for block in cx.code.blocks for i in block)
         lane = b.call("i32", "llvm.cttz.i32", Value("%mask", "i32"), constant("i1", False))
         site, kind = constant("i32", program.site(cx)), constant("i32", FAULT["stack_overflow"])
-        used = b.resize(b.op("sub", end, constant("i32", own)), "i64")
         b.call("void", "gs_report", cx.warp, kind, site, lane, site, constant("i32", 0), used)
 
 

@@ -37,6 +37,7 @@ class VirtualDevice(Protocol):
     sanitize: bool
     schedule: Schedule | None
     time_limit: float
+    stack: int
     heap: Heap
     unset: Unset
     output: PrintfBuffer

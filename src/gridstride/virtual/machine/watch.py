@@ -111,6 +111,11 @@ class Watcher:
     """One thread that sets a launch's abort field when its time is up or the user presses Ctrl-C."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
@@ -118,11 +123,12 @@ class Watcher:
         self._asleep = True
         self._last = 0.0
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
 
     @contextmanager
     def watch(self, launch: np.ndarray[Any, Any], limit: float | None, threads: int = 1) -> Iterator[WatchedLaunch]:
         """Watches a launch record while the body runs it on so many threads; `limit` in seconds."""
+        if self._process != os.getpid():
+            self._begin_in_child()
         key = id(launch)
         watched = WatchedLaunch(launch, float("inf") if limit is None else limit, threads)
         self._running[key] = watched
@@ -137,6 +143,15 @@ class Watcher:
             self._last = time.monotonic()
             if previous is not None:
                 signal.set_wakeup_fd(previous, warn_on_full_buffer=False)
+
+    def _begin_in_child(self) -> None:
+        """A child has the parent's pipe and no thread that reads it: what it wrote there would wake, or interrupt, the
+        parent. Looked for at a launch, because nobody tells Python of a fork() in C. The pipe is not closed: a program
+        that has closed all descriptors may have others under these numbers.
+        """
+        with self._lock:
+            if self._process != os.getpid():
+                self._begin()
 
     def _take_signals(self) -> int | None:
         """Has the C signal handler write to our pipe: Python's own runs only after the machine code returns."""
@@ -159,9 +174,16 @@ class Watcher:
                 self._asleep = False
             ready, _, _ = select.select([self._read], [], [], None if self._asleep else TICK)
             self._asleep = False
-            if ready and signal.SIGINT in os.read(self._read, 4096):
+            if ready and signal.SIGINT in self._signals():
                 self._stop("interrupted", time.monotonic(), everything=True)
             self._stop("timeout", time.monotonic())
+
+    def _signals(self) -> bytes:
+        """What was written to the pipe since; nothing where a process that has it too was the first to read."""
+        try:
+            return os.read(self._read, 4096)
+        except BlockingIOError:
+            return b""
 
     def _stop(self, why: str, now: float, *, everything: bool = False) -> None:
         for watched in list(self._running.values()):

@@ -209,6 +209,11 @@ def test_files_sections_pragmas_and_aliases() -> None:
     assert found.aliases == {"g": "f"}
 
 
+def test_paths_are_written_as_c_strings() -> None:
+    found = module(r'''.file 1 "\303\274 \"b\"\\c.cu"''' + '\n.file 2 "d.h"\n')
+    assert found.files == {1: 'ü "b"\\c.cu', 2: "d.h"}
+
+
 def test_function_signature_and_directives() -> None:
     found = module(
         ".visible .entry k(.param .u64 .ptr .global .align 16 a, .param .align 8 .b8 s[24])\n"

@@ -14,11 +14,19 @@ _MOST = 2**63 - 1
 def read_file(cursor: Cursor, files: dict[int, str]) -> None:
     """Read what follows `.file`: an index, a path, and perhaps time stamp and size."""
     index = cursor.count("file index", most=_MOST)
-    files[index] = cursor.string()
+    files[index] = _path(cursor.string())
     if cursor.accept(","):
         cursor.count("time stamp of a file", most=_MOST)
         cursor.expect(",", "between time stamp and file size")
         cursor.count("file size", most=_MOST)
+
+
+def _path(written: str) -> str:
+    """A path that compilers write as a C string: what is not ASCII is bytes in octal there."""
+    if "\\" not in written:
+        return written
+    data = _ESCAPE.sub(lambda e: bytes([int(e[1], 8) & 255]) if len(e[1]) == 3 else e[1], written.encode())
+    return data.decode("utf-8", "replace")
 
 
 def skip_section(cursor: Cursor) -> None:
@@ -34,6 +42,7 @@ def skip_section(cursor: Cursor) -> None:
     cursor.pos = end + 1
 
 
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _STRINGS = re.compile(r"\.section\s+\.debug_str\s*\{([^{}]*)\}")
 _BYTES = frozenset(str(byte) for byte in range(256))
 _STRING_PART = re.compile(r"([\w$]+):|\.b8\s+([\d,\s]+)")
