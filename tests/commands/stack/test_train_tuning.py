@@ -96,6 +96,7 @@ def test_a_killed_run_goes_on_to_the_losses_of_one_that_is_not(
     assert losses("killed") == losses("whole")
 
 
+@pytest.mark.slow
 def test_several_processes_learn_what_one_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = ("--set", "run.batch=4", "--set", "run.steps=6")
     assert outcome(capsys, *words("--name", "one", *same))[0] == 0

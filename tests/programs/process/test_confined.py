@@ -133,6 +133,7 @@ int main() {
     assert (outcome.ended.activity["link_0_to_2_bytes"], outcome.ended.activity["gpu_2_launches"]) == (64, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_source_cannot_name_files_that_are_not_its_own(tools: Toolchain, tmp_path: Path) -> None:
     (tmp_path / "secret.h").write_text("int secret;\n")
