@@ -172,3 +172,18 @@ def test_a_child_forked_in_c_has_time_limits_and_ctrl_c_of_its_own(monkeypatch: 
 
 def test_a_byte_that_another_has_read_is_no_error() -> None:
     assert Watcher()._signals() == b""
+
+
+def test_a_child_does_not_wait_for_a_lock_that_the_parent_held_when_it_forked() -> None:
+    watcher = watch.Watcher()
+    watcher._lock.acquire()
+    watcher._process = -1  # as after fork() in C, which tells Python nothing
+
+    def launch() -> None:
+        with watcher.watch(np.zeros(1, [("abort", np.int32), ("next", np.int64), ("blocks", np.int64)]), 10):
+            pass
+
+    child = threading.Thread(target=launch, daemon=True)
+    child.start()
+    child.join(10)
+    assert not child.is_alive()

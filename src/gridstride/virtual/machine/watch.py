@@ -67,13 +67,18 @@ def _without_processor(thread: int) -> float:
         return 0.0
 
 
+_BEGINNING: dict[int, threading.Lock] = {}
+"""Of each process its own lock: what holds it while a child begins anew."""
+
+
 class WatchedLaunch:
     """A launch that runs, and when it is to be stopped: a large one that gets on is given longer, a loop is not."""
 
     def __init__(self, record: np.ndarray[Any, Any], limit: float, threads: int) -> None:
         self.record = record
         self._limit, self._deadline = limit, deadline(limit, threads)
-        self._midway: int | None = None
+        self._since = limit / 2  # seconds after which blocks are counted, to see how many start until the limit
+        self._before: int | None = None
 
     @property
     def limit(self) -> float:
@@ -82,15 +87,15 @@ class WatchedLaunch:
 
     def is_late(self, now: float) -> bool:
         """Whether it must be stopped at `now`."""
-        if self._midway is None and self._deadline.passed(now, share=0.5):
-            self._midway = self._started()
+        if self._before is None and self._deadline.passed(now, share=0.5):
+            self._before = self._started()
         if not self._deadline.passed(now):
             return False
         longer = self._needed()
         if longer is None or self._deadline.limit + longer > PROGRESS * self._limit:
             return True
+        self._since, self._before = self._deadline.limit, self._started()
         self._deadline = replace(self._deadline, limit=self._deadline.limit + longer)
-        self._midway = None
         return False
 
     def _started(self) -> int:
@@ -98,12 +103,12 @@ class WatchedLaunch:
         return int(min(self.record["next"][0], self.record["blocks"][0]))
 
     def _needed(self) -> float | None:
-        """Seconds that the other blocks take at the pace of the last half of the time; None where none has started."""
+        """Seconds that the other blocks take at the pace since blocks were counted; None where none has started."""
         started = self._started()
-        new = started - (started if self._midway is None else self._midway)
+        new = started - (started if self._before is None else self._before)
         if new == 0:
             return None
-        pace = self._deadline.limit / 2 / new
+        pace = (self._deadline.limit - self._since) / new
         return max(_LATER * pace * (int(self.record["blocks"][0]) - started), self._limit / 4)
 
 
@@ -115,7 +120,6 @@ class Watcher:
         self._begin()
 
     def _begin(self) -> None:
-        self._process = os.getpid()
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         os.set_blocking(self._read, False)
@@ -123,6 +127,7 @@ class Watcher:
         self._asleep = True
         self._last = 0.0
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()  # last: other threads of a child go on from here
 
     @contextmanager
     def watch(self, launch: np.ndarray[Any, Any], limit: float | None, threads: int = 1) -> Iterator[WatchedLaunch]:
@@ -147,10 +152,12 @@ class Watcher:
     def _begin_in_child(self) -> None:
         """A child has the parent's pipe and no thread that reads it: what it wrote there would wake, or interrupt, the
         parent. Looked for at a launch, because nobody tells Python of a fork() in C. The pipe is not closed: a program
-        that has closed all descriptors may have others under these numbers.
+        that has closed all descriptors may have others under these numbers. Nor is the parent's lock of use, which
+        another of its threads may have held when it forked: nobody in the child would ever give it back.
         """
-        with self._lock:
+        with _BEGINNING.setdefault(os.getpid(), threading.Lock()):
             if self._process != os.getpid():
+                self._lock = threading.Lock()
                 self._begin()
 
     def _take_signals(self) -> int | None:
