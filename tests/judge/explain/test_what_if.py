@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gridstride.judge.explain import what_if
 from gridstride.judge.explain.lines import as_counters
 from gridstride.virtual.chips import chip
-from gridstride.virtual.observe.counters import LineCounters
+from gridstride.virtual.observe.line_counters import LineCounters
 from gridstride.virtual.observe.predict import GridShape, predict
 
 SHAPE, H200 = GridShape(blocks=1056, warps=8, resident=8), chip("h200")

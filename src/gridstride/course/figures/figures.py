@@ -15,7 +15,7 @@ from gridstride.programs.calls.activity import ACTIVITY_NAMES
 if TYPE_CHECKING:
     from gridstride.judge.execution.runnable import Runnable
     from gridstride.programs.process.confined import Outcome
-    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.line_counters import LineCounters
 
 OF_A_RUN = ("predicted_ms", "read_bytes", "written_bytes", "resident_warps", "max_active_blocks", "registers", "blocks",
             "threads")  # fmt: skip
@@ -62,7 +62,7 @@ def of_chip(name: str) -> dict[str, float]:
 
 def counter_names() -> frozenset[str]:
     """The names that a figure of a run may speak of, without its sizes."""
-    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.line_counters import LineCounters
 
     return frozenset((*of_line(LineCounters()), *OF_A_RUN))
 

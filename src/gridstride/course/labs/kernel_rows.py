@@ -13,7 +13,7 @@ BUSIEST = "busiest_percent"
 
 def value_names() -> frozenset[str]:
     """What a column of numbers may speak of: counts at the observed size, and the busiest part's share at the timed."""
-    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.line_counters import LineCounters
 
     return frozenset((BUSIEST, *of_line(LineCounters())))
 

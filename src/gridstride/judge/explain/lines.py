@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gridstride.judge.explain.at_size import AtSize
-from gridstride.virtual.observe.counters import Counters, LineCounters
+from gridstride.virtual.observe.counters import Counters
+from gridstride.virtual.observe.line_counters import LineCounters
 from gridstride.virtual.observe.predict import busy_ms
 
 _ARITHMETIC, _SPECIAL, _SHARED, _BRANCH = (

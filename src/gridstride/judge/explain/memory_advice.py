@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gridstride.judge.explain import what_if
 from gridstride.judge.explain.advice import CONFLICT_SHARE, Advice, AdviceSubject, predicted_gain
-from gridstride.virtual.observe.counters import LineCounters
 from gridstride.virtual.observe.figures import percent, times
+from gridstride.virtual.observe.line_counters import LineCounters
 
 _EXCESS = 1.25  # times the sectors that would do, from which a line is called uncoalesced
 _REUSED = 3.0  # times that a byte is fetched, from which it is worth keeping

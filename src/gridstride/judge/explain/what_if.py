@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import copy
 
-from gridstride.virtual.observe.counters import Counters, LineCounters
+from gridstride.virtual.observe.counters import Counters
+from gridstride.virtual.observe.line_counters import LineCounters
 
 _LANES = 32
 _SECTORS_OF_A_LINE = 4

@@ -13,7 +13,7 @@ from gridstride.judge.verdict import Finding
 from gridstride.virtual.observe.display import excess, share
 
 if TYPE_CHECKING:
-    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.line_counters import LineCounters
     from gridstride.virtual.observe.run import ObservedRun
 
 _COMMENT = re.compile(r"//.*$")

@@ -12,7 +12,8 @@ from gridstride.judge.sandbox.checked_words import MalformedError, integer, name
 from gridstride.virtual.chips import chip
 from gridstride.virtual.lowering.observed.instruction_classes import CLASSES, TENSOR_TYPES
 from gridstride.virtual.machine.memory.heap import HeapUse
-from gridstride.virtual.observe.counters import Counters, LineCounters
+from gridstride.virtual.observe.counters import Counters
+from gridstride.virtual.observe.line_counters import LineCounters
 from gridstride.virtual.observe.model import LaunchModel
 from gridstride.virtual.observe.registers import Registers, estimate
 from gridstride.virtual.observe.run import ObservedRun

@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from math import prod
+from typing import TYPE_CHECKING
 
 from gridstride.programs.calls.graph_calls import GraphCall
 from gridstride.programs.calls.objects import OBJECTS, left_of
 from gridstride.programs.calls.peers import HOST
 from gridstride.programs.timeline.totals import Totals
 from gridstride.programs.toolchain.runtime_functions import is_reported
-from gridstride.protocol import Shape
-from gridstride.virtual.machine.launch_queue import GridCount
-from gridstride.virtual.observe.counters import LineCounters
+from gridstride.virtual.observe.line_counters import LineCounters
+
+if TYPE_CHECKING:
+    from gridstride.protocol import Shape
+    from gridstride.virtual.machine.launch_queue import GridCount
 
 _WARP = 32
 _TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 3  # cudaMemcpyKind

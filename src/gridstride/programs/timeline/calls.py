@@ -24,7 +24,7 @@ from gridstride.virtual.findings.finding import KernelFault
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.machine.memory.touched import SECTOR, SectorSpan
-from gridstride.virtual.observe.counters import LineCounters
+from gridstride.virtual.observe.line_counters import LineCounters
 
 if TYPE_CHECKING:
     from gridstride.programs.calls.launch_pictures import LaunchPictures

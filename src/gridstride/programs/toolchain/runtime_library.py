@@ -6,7 +6,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -44,15 +43,18 @@ _HEAD = r"""#define GS_PUBLIC_NAMES
 
 def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> bytes:
     """The shared object; BuildFailed where zig refuses it."""
-    stubs = _stubs(*(_text(tools.cuda / "include" / name) for name in _HEADERS))
+    headers = [_text(tools.cuda / "include" / name) for name in _HEADERS]
     files = sorted([*RUNTIME.glob("*.[ch]"), *DRIVER.glob("*.[ch]")])
-    texts = [tools.identity, *stubs.values(), *(path.read_text() for path in files)]
+    # What the generated files follow from, and not they: to write them takes as long as to start Python.
+    makers = sorted([*RUNTIME.glob("*.toml"), *DRIVER.glob("*.toml"), *Path(__file__).parent.glob("*.py")])
+    texts = [tools.identity, *headers, *(path.read_text() for path in [*files, *makers])]
     key = f"libcudart {sha256(chr(0).join(texts).encode()).hexdigest()}"
     cache = shared("programs")
     cached = cache.get(key)
     if cached is not None:
         return cached
     progress("building the runtime library, once")
+    stubs = _stubs(*headers)
     with tempfile.TemporaryDirectory(prefix="gridstride-") as folder:
         target = Path(folder, SONAME)
         for name, text in stubs.items():
@@ -71,9 +73,8 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
     return data
 
 
-@lru_cache(maxsize=2)
 def _stubs(header: str, driver: str, jit_link: str) -> Mapping[str, str]:
-    """The files that follow from the headers: a sixth of a second, which a process that builds often spends once."""
+    """The files that follow from the headers."""
     table = driver_functions()
     twins = driver_twins(table, driver) | older_symbols(driver)[0]
     return {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gridstride.virtual.observe.figures import aligned, percent, short, times
 
 if TYPE_CHECKING:
-    from gridstride.virtual.observe.counters import LineCounters
+    from gridstride.virtual.observe.line_counters import LineCounters
     from gridstride.virtual.observe.run import ObservedRun
 
 _WIDEST = 64  # characters of a source line in a terminal
