@@ -1,5 +1,8 @@
 """NVIDIA's public samples as whole programs: `python bench/programs.py --samples DIR [--only WORD …] [--limit S]`.
 
+`--device physical` does the same natively, by the toolkit's nvcc on this machine's GPU, with those that
+bench/results/programs.json has as passed, and writes programs_native.json: what runs on the virtual GPU, runs there.
+
 DIR is a copy of github.com/NVIDIA/cuda-samples, of which nothing is kept here. Each sample is built as its
 CMakeLists.txt says: the files of its program, the kernels that it loads while it runs (with `gridstride build`) and the
 files that are copied beside it; and run in an empty folder, unmodified, with no arguments. Then it
@@ -30,13 +33,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from common import save  # noqa: E402
+from common import RESULTS, machine, need_gpu, save  # noqa: E402
 
 FAILURES = re.compile(r"(?i)\btest failed\b|\bfailed!|result = fail|mismatch|: failed\b")
 WAIVED = 2
@@ -110,7 +115,66 @@ def samples(root: Path) -> Iterator[Sample]:
             yield Sample(str(path.parent.relative_to(base)), path.parent, re.sub(r"#[^\n]*", "", text))
 
 
-def run(sample: Sample, root: Path, limit: float, include: list[Path]) -> Outcome:
+class Builder(Protocol):
+    """Makes programs, and code that programs load."""
+
+    def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Of files, -I and -l."""
+        ...
+
+    def code(self, kernel: Path, form: str, target: str, words: list[str], folder: Path) -> str | None:
+        """--ptx or --fatbin of a kernel's file; what keeps it from being made."""
+        ...
+
+    def headers(self, folder: Path) -> None:
+        """The toolkit's headers that samples have copied beside them, for NVRTC."""
+        ...
+
+
+class VirtualBuilder:
+    """`gridstride build`."""
+
+    def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        return gridstride(["build", *words, "-o", target], folder, 900)
+
+    def code(self, kernel: Path, form: str, target: str, words: list[str], folder: Path) -> str | None:
+        made = gridstride(["build", form, str(kernel), "-o", target, *words], folder, 300)
+        return last_line(made.stderr) if made.returncode else None
+
+    def headers(self, folder: Path) -> None:
+        from gridstride.programs.toolchain.wheels import toolchain
+
+        copy_headers(toolchain().cuda / "include", folder)
+
+
+class PhysicalBuilder:
+    """The toolkit's nvcc, for this machine's GPU."""
+
+    def __init__(self) -> None:
+        from gridstride.programs.physical_run import nvcc
+
+        self._nvcc = nvcc()
+
+    def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        # libcuda has no RPATH of its own: the driver's library is where the system looks, its stub where nvcc does
+        stubs = self._nvcc.parent.parent / "lib64" / "stubs"
+        own = ["-O2", "-arch=native", "-std=c++17", "-rdc=true", "-L", str(stubs), "-lcuda", "-lnvrtc", "-lnvJitLink"]
+        return self._run([*own, *words, "-o", target], folder)
+
+    def code(self, kernel: Path, form: str, target: str, words: list[str], folder: Path) -> str | None:
+        arch = ["-arch=sm_90"] if form == "--fatbin" else ["-arch=compute_90"]
+        made = self._run([form.replace("--", "-"), *arch, str(kernel), "-o", target, *words], folder)
+        return last_line(made.stderr) if made.returncode else None
+
+    def headers(self, folder: Path) -> None:
+        copy_headers(self._nvcc.parent.parent / "include", folder)
+
+    def _run(self, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(self._nvcc), *words], cwd=folder, capture_output=True, text=True, errors="replace",
+                              timeout=900, check=False)  # fmt: skip
+
+
+def run(sample: Sample, root: Path, limit: float, include: list[Path], builder: Builder) -> Outcome:
     """Build it and run it."""
     began = time.monotonic()
 
@@ -123,13 +187,14 @@ def run(sample: Sample, root: Path, limit: float, include: list[Path]) -> Outcom
     name, words = sample.executable
     with tempfile.TemporaryDirectory(prefix="samples-") as place:
         folder = Path(place)
-        refused = prepare(sample, root, folder)
+        refused = prepare(sample, root, folder, builder)
         if refused is not None:
             return outcome("not built", refused)
         files = [str((sample.folder / word).resolve()) for word in words if word.endswith((".cu", ".cpp", ".c"))]
         libraries = [word for each in sample.libraries for word in ("-l", each)]
         more = [word for each in include for word in ("-I", str(each.resolve()))]
-        built = gridstride(["build", *files, *headers(sample, root), *more, *libraries, "-o", name], folder, 900)
+        openmp = ["-Xcompiler", "-fopenmp"] if isinstance(builder, PhysicalBuilder) and "OpenMP" in sample.cmake else []
+        built = builder.program([*files, *headers(sample, root), *more, *openmp, *libraries], name, folder)
         if built.returncode:
             return outcome("not built", first_error(built.stderr))
         try:
@@ -164,7 +229,7 @@ def headers(sample: Sample, root: Path) -> list[str]:
     return [word for each in folders for word in ("-I", str(each))]
 
 
-def prepare(sample: Sample, root: Path, folder: Path) -> str | None:
+def prepare(sample: Sample, root: Path, folder: Path, builder: Builder) -> str | None:
     """The files beside the program; what keeps them from being made."""
     for name in ("data", "textures"):
         if (sample.folder / name).is_dir():
@@ -174,21 +239,16 @@ def prepare(sample: Sample, root: Path, folder: Path) -> str | None:
         if source.is_file():
             shutil.copy(source, folder)
     if "cooperative_groups" in sample.cmake:
-        copy_headers(folder)
+        builder.headers(folder)
     code, kernel = _CODE.search(sample.cmake), _KERNEL.search(sample.cmake)
     if code is None or kernel is None:
         return None
     form = "--ptx" if code[1].endswith(".ptx") else "--fatbin"
-    words = ["build", form, str(sample.folder / kernel[1]), "-o", code[1], *headers(sample, root)]
-    made = gridstride(words, folder, 300)
-    return last_line(made.stderr) if made.returncode else None
+    return builder.code(sample.folder / kernel[1], form, code[1], headers(sample, root), folder)
 
 
-def copy_headers(folder: Path) -> None:
-    """The toolkit's headers that samples have copied beside them, for NVRTC."""
-    from gridstride.programs.toolchain.wheels import toolchain
-
-    include = toolchain().cuda / "include"
+def copy_headers(include: Path, folder: Path) -> None:
+    """Of a toolkit, into a folder."""
     shutil.copy(include / "cooperative_groups.h", folder)
     for target, source in (("cooperative_groups", "cooperative_groups"), ("nv", "cccl/nv"), ("cuda", "cccl/cuda")):
         shutil.copytree(include / source, folder / target, dirs_exist_ok=True)
@@ -238,8 +298,14 @@ def main() -> None:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--finished", action="store_true")
     parser.add_argument("--include", type=Path, nargs="*", default=[])
+    parser.add_argument("--device", choices=("virtual", "physical"), default="virtual")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time, with --device physical")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where programs_native.json goes")
     given = parser.parse_args()
     root = given.samples.resolve()
+    if given.device == "physical":
+        natively(root, given)
+        return
     kept = root / ".programs.jsonl"
     if given.again:
         kept.unlink(missing_ok=True)
@@ -255,13 +321,37 @@ def main() -> None:
             if given.finished:
                 done[sample.name] = not_reached(sample)
                 continue
-            outcome = done[sample.name] = run(sample, root, given.limit, given.include)
+            outcome = done[sample.name] = run(sample, root, given.limit, given.include, VirtualBuilder())
             with kept.open("a") as file:
                 file.write(json.dumps(asdict(outcome)) + "\n")
         outcome = done[sample.name]
         print(f"{outcome.verdict:10} {outcome.seconds:6.1f} s  {outcome.sample}  {outcome.reason}", flush=True)
     if not given.only:
         record(list(done.values()), given.limit)
+
+
+def natively(root: Path, given: argparse.Namespace) -> None:
+    """Those that passed on the virtual GPU, on this machine's."""
+    need_gpu("bench/programs.py --device physical")
+    passed = {
+        each["sample"]
+        for each in json.loads((RESULTS / "programs.json").read_text())["samples"]
+        if each["verdict"] == "passed"
+    }
+    chosen = [each for each in samples(root) if each.name in passed]
+    chosen = [each for each in chosen if not given.only or any(word in each.name for word in given.only)]
+    missing = sorted(passed - {each.name for each in chosen})
+    started, builder = machine(), PhysicalBuilder()
+    with ThreadPoolExecutor(given.jobs) as threads:
+        outcomes = list(threads.map(lambda each: run(each, root, given.limit, given.include, builder), chosen))
+    for each in outcomes:
+        print(f"{each.verdict:10} {each.seconds:6.1f} s  {each.sample}  {each.reason}", flush=True)
+    counts = dict(Counter(each.verdict for each in outcomes))
+    print(counts, f"not in the folder: {missing}" if missing else "")
+    if not given.only:
+        rows = [asdict(each) for each in outcomes]
+        found = {"limit_s": given.limit, "counts": counts, "not_in_the_folder": missing, "samples": rows}
+        save("programs_native", found, started=started, folder=given.results)
 
 
 def record(outcomes: list[Outcome], limit: float) -> None:

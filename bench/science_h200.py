@@ -45,7 +45,7 @@ class Limit:
 LIMITS: dict[str, Limit] = {
     "lattice_boltzmann": Limit({"H": 4096, "W": 4096}, "72 bytes a cell at a copy's bandwidth", 0.85,
                                lambda s, copy: 72 * s["H"] * s["W"] / copy),
-    "nbody": Limit({"m": 1 << 22, "n": 4096}, "20 operations a pair at the peak of fp32", 0.6,
+    "nbody": Limit({"m": 1 << 20, "n": 1024}, "20 operations a pair at the peak of fp32", 0.6,
                    lambda s, copy: 20 * s["m"] * s["n"] / PEAK),
     "fft": Limit({"rows": 1 << 16}, "torch.fft", 0.9),
 }  # fmt: skip

@@ -115,8 +115,8 @@ def loads(folder: Path, words: argparse.Namespace, shape: dict[str, Any]) -> dic
     wishes: dict[str, Any] = {"prompt_lengths": length, "output_lengths": length, "temperature": 0.0}
     with serving(str(folder), "continuous", options=options) as url, kept_records() as records:
         server = max(child for child, parent in parents().items() if parent == os.getpid())
-        for _ in range(words.repeats):
-            load = Load(requests=words.requests, concurrency=words.requests, warmup=16, **wishes)
+        for seed in range(words.repeats):  # other prompts each time: those of the time before are in the cache
+            load = Load(requests=words.requests, concurrency=words.requests, warmup=16, seed=seed, **wishes)
             before = processor_seconds(server)
             figures = asyncio.run(load_run.run(url, load))
             figures["processor_s"] = {who: s - before[who] for who, s in processor_seconds(server).items()}
@@ -126,7 +126,7 @@ def loads(folder: Path, words: argparse.Namespace, shape: dict[str, Any]) -> dic
         found["full"] = full
         if "half" in words.parts:
             rate = statistics.median(each["requests_per_second"] for each in full) / 2
-            load = Load(requests=words.requests, rate=rate, **wishes)
+            load = Load(requests=words.requests, rate=rate, seed=words.repeats, **wishes)
             found["half"] = asyncio.run(load_run.run(url, load))
     for each in [*full, *([found["half"]] if "half" in found else [])]:
         del each["url"], each["model"]  # of a server that was there for this run

@@ -29,6 +29,7 @@ from gridstride.virtual.machine.device_options import (
 from gridstride.virtual.machine.launch_queue import GridCount
 from gridstride.virtual.machine.memory.addresses import affordable
 from gridstride.virtual.machine.memory.arena import PAGE, Arena, host_memory
+from gridstride.virtual.machine.memory.footprint import Footprint
 from gridstride.virtual.machine.memory.heap import Heap, Origin
 from gridstride.virtual.machine.memory.images import ObjectTable
 from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
@@ -109,6 +110,8 @@ class VirtualGPU:
         """The kernels that blocks of the device heap may come from, by their number in a launch's record."""
         self.read_only: tuple[tuple[int, int], ...] = ()
         """Address and bytes of what observed launches are only to read."""
+        self.footprints: list[Footprint] | None = None
+        """What observed launches used, where somebody collects it."""
         self.child_grids = GridCount()
         """What kernels launched, since the device was made."""
         self._origin_numbers: dict[tuple[int, Dim3], int] = {}
@@ -197,12 +200,14 @@ class VirtualGPU:
         engine.run(worker)
 
     # -- memory -------------------------------------------------------------------------------------------------------
-    def allocate(self, nbytes: int, lead: int = 0) -> int:
-        """Address of fresh device memory, `lead` bytes after a multiple of 256; OutOfDeviceMemory."""
+    def allocate(self, nbytes: int, lead: int = 0, *, pages: bool = False) -> int:
+        """Address of fresh device memory, `lead` bytes after a multiple of 256, or with pages to itself;
+        OutOfDeviceMemory.
+        """
         self._deferred.run()
         with self.lock:
             free = self.memory - self.arena.used
-            address = self.arena.allocate(nbytes, lead) if nbytes <= free else None
+            address = self.arena.allocate(nbytes, lead, pages=pages) if nbytes <= free else None
             if address is None:
                 raise OutOfDeviceMemory(
                     f"{self.name}: {nbytes} bytes asked for, {free} of {self.memory} are free; "

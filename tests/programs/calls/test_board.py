@@ -19,6 +19,7 @@ from gridstride.programs.calls.runtime_records import (
     CODE_CALLBACKS,
     LATE_CALLBACKS,
     ORDER,
+    ORDER_CALLBACKS,
     TIMELINE_CALLBACKS,
     BoardRecord,
     KernelLayout,
@@ -34,14 +35,15 @@ from .boards import PTX, TO_DEVICE, Setup, fat_binary
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
     text = (RUNTIME / "runtime.h").read_text()
     record = text[text.index("const char *vendor_runtime") : text.index("} Board;")]
-    assert re.findall(r"\(\*(\w+)\)", record) == [*CALLBACKS, *CODE_CALLBACKS, *TIMELINE_CALLBACKS, *LATE_CALLBACKS]
+    tables = (CALLBACKS, CODE_CALLBACKS, TIMELINE_CALLBACKS, LATE_CALLBACKS, ORDER_CALLBACKS)
+    assert re.findall(r"\(\*(\w+)\)", record) == [name for table in tables for name in table]
 
 
 def test_records_have_the_sizes_that_c_gives_them() -> None:
     assert ORDER.size == 8 + 10 * 4 + 6 * 8
     assert ctypes.sizeof(KernelLayout) == 12 * 8
     assert ctypes.sizeof(BoardRecord) == 8 * (
-        11 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS})
+        12 + len({**CALLBACKS, **CODE_CALLBACKS, **TIMELINE_CALLBACKS, **LATE_CALLBACKS, **ORDER_CALLBACKS})
     )
 
 

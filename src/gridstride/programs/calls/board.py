@@ -26,11 +26,13 @@ from gridstride.programs.calls.runtime_records import (
     CODE_CALLBACKS,
     LATE_CALLBACKS,
     ORDER,
+    ORDER_CALLBACKS,
     TAIL,
     TIMELINE_CALLBACKS,
     BoardRecord,
 )
 from gridstride.programs.calls.status import Status, fault_status
+from gridstride.programs.calls.stream_order import MODELS_ORDER, HostMemory, StreamOrder
 from gridstride.programs.failed_calls.findings_of_calls import FailedCall, finding_of
 from gridstride.programs.process.reports import Reports
 from gridstride.programs.timeline.calls import WAITED_FREE, CopyCall, TimelineCalls
@@ -94,6 +96,7 @@ class Board:
         self.shows_timeline = False
         self._calls = TimelineCalls(device, devices)
         self._late: LateWork | None = None
+        self._order: StreamOrder | None = None
         self._copies: CopyLog | None = None
         self.leaks_are_findings = device.sanitize
         self.interrupted: Callable[[], object] = lambda: None
@@ -110,10 +113,10 @@ class Board:
             for owner, table in ((self, CALLBACKS), (code, _OWN_CODE), (self, _BOARD_CODE),
                                  (self._calls, TIMELINE_CALLBACKS), (self, LATE_CALLBACKS))
             for name, kind in table.items()
-        ]  # fmt: skip
+        ] + [kind() for kind in ORDER_CALLBACKS.values()]  # fmt: skip
         vendors = [path.encode() if path else None for path in options.vendors]
         reach = int(device.model.timeline["peer_gb_per_s"] > 0)
-        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, 0, devices, reach,
+        self.record = BoardRecord(arena.base, arena.size, *vendors, device.sanitize, 0, 0, 0, devices, reach,
                                   NOTHING_SHARED, *callbacks)  # fmt: skip
         self._callbacks.append(callbacks)
         if not fails.keys() <= set(CALLS):
@@ -137,8 +140,20 @@ class Board:
         """Before the program begins: its work is put off until the host waits for it."""
         self._late, self.memory.garbage = LateWork(), True  # zeros would be right where a late memset was to write them
         self.record.models = MODELS_LATE
-        for name, kind in TIMELINE_CALLBACKS.items():
-            callback = kind(self._guarded(getattr(self._late, name), kind))
+        self._listen(self._late, TIMELINE_CALLBACKS)
+
+    def watch_order(self, host: HostMemory) -> None:
+        """Before the program begins: work that uses the same bytes in no order is a finding."""
+        order = self._order = StreamOrder(self.device, self.reports.finding, host)
+        self.memory.on_allocation, self.memory.on_release = order.allocated, order.freed
+        self.record.models, self.record.orders = MODELS_ORDER, 1
+        self._listen(order, TIMELINE_CALLBACKS)
+        self._listen(order, ORDER_CALLBACKS)
+
+    def _listen(self, listener: object, calls: Mapping[str, Any]) -> None:
+        """It is told of these instead of the board."""
+        for name, kind in calls.items():
+            callback = kind(self._guarded(getattr(listener, name), kind))
             setattr(self.record, name, callback)
             self._callbacks.append(callback)
 
@@ -214,7 +229,9 @@ class Board:
         try:
             with self.device.lock:
                 self._peers.show(self.device.arena, device)
-                if self.modelled is None:
+                if self._order is not None:
+                    self._order.launch(kernel, shape, packed, stream)
+                elif self.modelled is None:
                     kernel.launch(shape, packed)
                 else:
                     elsewhere = self._peers.elsewhere(device)
@@ -274,6 +291,8 @@ class Board:
             self._host_waited()
         if self.modelled is not None:
             self.modelled.copy(call, direct=direct)
+        if self._order is not None:
+            self._order.copy(call)
         return Status.SUCCESS
 
     def waited(self, what: int, number: int) -> None:
@@ -284,6 +303,8 @@ class Board:
             self._late.waited(what, number)
         if self.modelled is not None:
             self.modelled.wait(what, number)
+        if self._order is not None:
+            self._order.waited(what, number)
 
     def graph_call(self, what: int, nodes: int) -> None:
         call = GRAPH_CALLS[what]

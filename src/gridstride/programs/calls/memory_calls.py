@@ -42,8 +42,9 @@ class MemoryCalls:
         self.pools = Pools()
         self._bytes_per_device = self.activity.memory_bytes = self._share(memory, reports)
         self._lock = threading.RLock()
-        self.on_allocation: Callable[[int, int], None] | None = None
-        """Is told of address and bytes of each allocation."""
+        self.on_allocation: Callable[[int, int, bool], None] | None = None
+        """Is told of address and bytes of each allocation, and whether the host uses it by itself."""
+        self.on_release: Callable[[int], None] | None = None
         self.garbage = False
         """Whether new memory holds what nobody would take for a number of his."""
 
@@ -60,7 +61,8 @@ class MemoryCalls:
         if owner >= 0 and nbytes > self.left(owner):
             return 0
         try:
-            address = self.device.allocate(nbytes)
+            # under the sanitizer pages tell when the host uses what work still uses (stream_order.py)
+            address = self.device.allocate(nbytes, pages=owner < 0 and self.on_release is not None)
         except OutOfDeviceMemory:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
@@ -71,12 +73,14 @@ class MemoryCalls:
         if owner >= 0:
             self.activity.held_most(self.peers.used(owner))
         if self.on_allocation is not None:
-            self.on_allocation(address, nbytes)
+            self.on_allocation(address, nbytes, owner < 0)
         return address
 
     def release(self, address: int) -> int:
         if self.device.arena.size_of(address) is None or address in self.device.own:
             return Status.INVALID_VALUE
+        if self.on_release is not None:
+            self.on_release(address)
         self.peers.freed(address)  # before another thread can be given the address
         self.device.free(address)
         with self._lock:

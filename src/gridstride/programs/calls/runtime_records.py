@@ -95,15 +95,23 @@ TIMELINE_CALLBACKS: dict[str, Any] = {
 LATE_CALLBACKS: dict[str, Any] = {"put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64)}
 """Called only where the device is late."""
 
+ORDER_CALLBACKS: dict[str, Any] = {
+    "using": ctypes.CFUNCTYPE(None, _I64),
+    "rows": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64, _I64),
+    "host_returned": ctypes.CFUNCTYPE(None),
+    "touched": ctypes.CFUNCTYPE(None, _U64, _I64, ctypes.POINTER(_U64), _I64),
+    "gone_frame": ctypes.CFUNCTYPE(None, _U64, _U64),
+}
+"""Called only where the order of work is watched (stream_order.py)."""
+
 
 class BoardRecord(ctypes.Structure):
     """`Board` of runtime.h."""
 
     _fields_: ClassVar = [
         ("arena", _U64), ("arena_bytes", _U64), ("vendor_runtime", _TEXT), ("vendor_nvrtc", _TEXT),
-        ("vendor_jit_link", _TEXT),
-        ("watches", _I64), ("models", _I64), ("tells_calls", _I64), ("devices", _I64), ("peers", _I64),
-        ("shared", _I64),
+        ("vendor_jit_link", _TEXT), ("watches", _I64), ("models", _I64), ("orders", _I64), ("tells_calls", _I64),
+        ("devices", _I64), ("peers", _I64), ("shared", _I64),
         *CALLBACKS.items(), *CODE_CALLBACKS.items(), *TIMELINE_CALLBACKS.items(),
-        *LATE_CALLBACKS.items(),
+        *LATE_CALLBACKS.items(), *ORDER_CALLBACKS.items(),
     ]  # fmt: skip

@@ -32,8 +32,11 @@ static CUresult check_value(CUstream stream, CUdeviceptr address, size_t bytes) 
 static CUresult write_value(CUstream stream, CUdeviceptr address, uint64_t value, size_t bytes) {
     ENTER_DRIVER();
     GIVE(check_value(stream, address, bytes));
+    ORDER(using(1));
     memcpy((void *)address, &value, bytes);
     gs_written((void *)address, bytes);
+    ORDER(record(address, gs_stream_number(stream))); /* whoever waits for the value comes behind this */
+    ORDER(using(-1));
     return CUDA_SUCCESS;
 }
 
@@ -57,9 +60,13 @@ static CUresult wait_value(CUstream stream, CUdeviceptr address, uint64_t value,
     uint64_t now = 0;
     ENTER_DRIVER();
     GIVE(check_value(stream, address, bytes));
+    ORDER(using(1));
     memcpy(&now, (void *)address, bytes);
-    if (has_come(now, value, bytes, flags))
+    ORDER(using(-1));
+    if (has_come(now, value, bytes, flags)) {
+        ORDER(follow(gs_stream_number(stream), address));
         return CUDA_SUCCESS;
+    }
     return RUNTIME(gs_refused("a stream that waits for a value which is written later",
                               "work runs in the order in which it is given; order streams by events"));
 }

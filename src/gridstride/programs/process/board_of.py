@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from gridstride.programs.calls.board import NOTHING_SHARED, Board, BoardOptions, VendorLibraries
+from gridstride.programs.calls.stream_order import RuntimeHost
 from gridstride.programs.process.reports import Reports
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -24,6 +25,8 @@ def board_of(order: dict[str, Any], runtime: ctypes.CDLL, reports: Reports) -> B
         board.be_late()
     if order["copy_log"]:
         board.log_copies(order["copy_log"])
+    if device.sanitize and not (order["late"] or order["predict"]):
+        board.watch_order(RuntimeHost(runtime))
     if order["predict"]:
         board.predict(shown=order["timeline"], pictured=order["pictures"])
     runtime.gs_set_board(ctypes.byref(board.record))

@@ -103,19 +103,23 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
     int here = owner(from.start, there);
     if (way == cudaMemcpyDeviceToDevice && there != here)
         way = COPY_TO_PEER;
+    ORDER(using(1));
+    for (size_t z = 0; !one && z < depth; z++) {
+        ORDER(rows((uint64_t)to.start + z * to.slice, width, to.row, height, 1));
+        ORDER(rows((uint64_t)from.start + z * from.slice, width, from.row, height, 0));
+    }
     cudaError_t error = gs_board.copy(width * height * depth, way, gs_stream_number(stream), pageable, waits,
                                       one * (uint64_t)to.start, one * (uint64_t)from.start, there, here);
     if (error == cudaSuccess)
         error = gs_fault(); /* of what it has waited for */
-    if (error != cudaSuccess)
-        return error;
-    for (size_t z = 0; z < depth; z++)
+    for (size_t z = 0; error == cudaSuccess && z < depth; z++)
         for (size_t y = 0; y < height; y++) {
             char *start = to.start + z * to.slice + y * to.row;
             memmove(start, from.start + z * from.slice + y * from.row, width);
             gs_written(start, width);
         }
-    return cudaSuccess;
+    ORDER(using(-1));
+    return error;
 }
 
 cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream,
@@ -255,11 +259,15 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         return gs_put_off(stream, late_fill, &late, sizeof late);
     }
     int device = owner(pointer, gs_stream_device(stream));
+    ORDER(using(1));
+    if (height > 1)
+        ORDER(rows((uint64_t)pointer, width, pitch, height, 1));
     MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, device));
     for (size_t y = 0; y < height; y++) {
         memset((char *)pointer + y * pitch, value, width);
         gs_written((char *)pointer + y * pitch, width);
     }
+    ORDER(using(-1));
     return cudaSuccess;
 }
 

@@ -26,7 +26,7 @@ PUBLIC void gs_retire_board(void) {
                            &gs_board.link_code, &gs_board.kernel, &gs_board.variable};
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
         *(void **)begin[i] = (void *)is_unloading;
-    gs_board.models = 0;
+    gs_board.models = gs_board.orders = 0;
     gs_tells_calls = 0;
 }
 

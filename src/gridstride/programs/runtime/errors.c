@@ -37,6 +37,8 @@ void gs_begin_call(const char *name, const void *site, const void *kernel) {
     configured = NULL;
 }
 
+PUBLIC void gs_current_call(const char **name, const void **site) { *name = call.name, *site = call.site; }
+
 /* `call` is an earlier one where the runtime itself, or a library of ours, calls what fails: the stack does not have
  * the place that it returns to then. */
 static int is_called_now(void *const *stack, int frames) {

@@ -1,4 +1,7 @@
 /* Graphs as they run: copies in an order that keeps every edge, launched whole and changed in place. */
+#define _GNU_SOURCE
+#include <pthread.h>
+
 #include "graphs.h"
 
 enum { ALIVE = 0x45584543, GONE = 0 };
@@ -30,6 +33,21 @@ static cudaError_t run_conditional(const Node *node) {
     return gs_fault();
 }
 
+/* A place on this thread's stack below all functions that are being called belongs to one that has returned. */
+static void look_at_stack(const struct cudaMemcpy3DParms *copy) {
+    const void *const sides[] = {copy->srcPtr.ptr, copy->dstPtr.ptr};
+    pthread_attr_t attributes;
+    void *lowest = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    pthread_attr_getstack(&attributes, &lowest, &bytes);
+    pthread_attr_destroy(&attributes);
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        if (sides[i] >= lowest && sides[i] < __builtin_frame_address(0))
+            gs_board.gone_frame((uint64_t)sides[i], copy->extent.width * copy->extent.height * copy->extent.depth);
+}
+
 static cudaError_t run_here(const Node *node) {
     const Does *does = &node->does;
     switch (does->type) {
@@ -38,12 +56,15 @@ static cudaError_t run_here(const Node *node) {
         return gs_launch(does->kernel.func, does->kernel.gridDim, does->kernel.blockDim, does->kernel.kernelParams,
                          does->kernel.sharedMemBytes, node->cooperative, node->cluster, NULL);
     case cudaGraphNodeTypeMemcpy:
+        if (gs_board.orders)
+            look_at_stack(&does->memcpy.copyParams);
         return cudaMemcpy3DAsync(&does->memcpy.copyParams, NULL); /* nobody waits inside a graph */
     case cudaGraphNodeTypeMemset:
         return gs_fill_rows(&does->memset, NULL);
     case cudaGraphNodeTypeHost:
         MODEL(host_function(0));
         does->host.fn(does->host.userData);
+        ORDER(host_returned());
         return cudaSuccess;
     case cudaGraphNodeTypeGraph:
         return run_graph(does->graph.graph, NULL);

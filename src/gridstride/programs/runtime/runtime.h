@@ -75,6 +75,7 @@ typedef struct {
     int64_t watches;            /* whether written() wants to be called: under the sanitizer */
     int64_t models;             /* whether the functions at the end want to be called: the timeline is modelled, or
                                    MODELS_LATE: work is put off */
+    int64_t orders;             /* whether those behind these do */
     int64_t tells_calls;        /* whether called() wants to be called */
     int64_t devices;            /* how many GPUs the program sees, at most GS_MOST_DEVICES */
     int64_t peers;              /* whether these may use each other's memory */
@@ -145,12 +146,19 @@ typedef struct {
     void (*end_graph)(void);
     double (*now_us)(void);                           /* the host's modelled clock */
     void (*put_off)(uint64_t stream, LateCall *work, void *argument); /* where the device is late */
+    /* Where the order of work is watched: it begins to use memory or has ended (1, -1); sides of the next copy or fill
+     * whose bytes do not lie together; a function of the host is over; the host uses guarded memory. */
+    void (*using)(int64_t change);
+    void (*rows)(uint64_t start, uint64_t width, uint64_t pitch, uint64_t rows, int64_t writes);
+    void (*host_returned)(void);
+    void (*touched)(uint64_t address, int64_t writes, const uint64_t *stack, int64_t frames);
+    void (*gone_frame)(uint64_t address, uint64_t bytes); /* a graph's copy uses the stack of nobody */
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
 enum { MOST_BLOCKS_IN_CLUSTER = 16, PORTABLE_CLUSTER = 8 }; /* the first as hardware_limits.py has it */
-enum { MODELS_LATE = 2 }; /* as late_work.py has it */
+enum { MODELS_LATE = 2, MODELS_ORDER = 3 }; /* as late_work.py and stream_order.py have them */
 enum { CODE_ANY, CODE_PTX, CODE_FAT_BINARY, CODE_OBJECT };
 enum { CODE_REGISTERS = 8 }; /* by so many bits higher the most registers that a thread of its kernels may have */
 enum { COPY_TO_PEER = 5 }; /* behind the last cudaMemcpyKind */
@@ -162,6 +170,8 @@ enum { GRAPH_NODE_ADDED, GRAPH_INSTANTIATED, GRAPH_LAUNCHED, GRAPH_KERNEL, GRAPH
 enum { OBJECT_STREAM, OBJECT_EVENT, OBJECT_GRAPH, OBJECT_INSTANCE, OBJECT_TEXTURE, OBJECT_SURFACE, OBJECT_POOL,
        OBJECT_GREEN, OBJECT_BLAS, OBJECT_FFT, OBJECT_RANDOM, OBJECT_SPARSE };
 
+/* Tells whoever watches the order of work. */
+#define ORDER(call) do { if (gs_board.orders) gs_board.call; } while (0)
 /* Tells the timeline, where there is one. */
 #define MODEL(call) do { if (gs_board.models) gs_board.call; } while (0)
 
@@ -197,6 +207,8 @@ int gs_is_late(void);
 cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), const void *argument, size_t bytes);
 /* Does all that has been put off: before a call that changes what it uses. */
 void gs_catch_up(void);
+/* guarded_pages.c: ranges of pages that the host must not use now, three words each: start, end, whether it may read. */
+PUBLIC void gs_guard(const uint64_t *words, int64_t ranges);
 /* Gives back what cudaFree was given meanwhile; nothing may use it any more. */
 void gs_free_waiting(void);
 

@@ -172,6 +172,7 @@ static void host_work(const void *given) {
         work->callback(work->stream, cudaSuccess, work->data);
     else
         work->function(work->data);
+    ORDER(host_returned());
 }
 
 static cudaError_t give_host_work(HostWork work) {

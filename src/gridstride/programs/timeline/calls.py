@@ -194,7 +194,7 @@ class TimelineCalls:
         with self._lock:
             self.timeline.host_function(stream)
 
-    def allocated(self, address: int, nbytes: int) -> None:
+    def allocated(self, address: int, nbytes: int, _visible: bool = False) -> None:
         """Of any kind; where it lies others may have been."""
         with self._lock:
             self.timeline.order.given_anew(address, address + nbytes)

@@ -96,6 +96,9 @@ KINDS: dict[str, FindingKind] = {
     "leak": FindingKind(_HOST, True, None, "memory that was never given back"),
     "failed_launch": FindingKind(_HOST, True, None, "a launch by a kernel failed, and no thread asked about it"),
     "unchecked_error": FindingKind(_HOST, True, None, "a call of the host's failed, and the program did not look"),
+    "stream_race": FindingKind(
+        _HOST, False, None, "work of two streams, or of one and the host, uses the same bytes in no order"
+    ),
     "no_peer_access": FindingKind(
         _HOST, True, "ILLEGAL_ADDRESS", "an access to the memory of a GPU that this one was given no access to"
     ),

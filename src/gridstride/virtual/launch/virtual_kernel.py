@@ -105,6 +105,15 @@ class VirtualKernel:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
 
+    def constants(self, block: Dim3) -> list[tuple[int, int]]:
+        """Address and bytes of the module's __constant__ variables that its observed code names."""
+        module = self.module
+        if not module.constant_bytes:
+            return []
+        named = self.variant(block, observed=True).tables.symbols
+        variables = module.parsed.variables
+        return [module.global_address(name) for name in named if name in variables and variables[name].space == "const"]
+
     def launch(self, shape: Shape, packed: bytes, stream: Stream | None = None) -> None:
         """Runs the grid to its end; KernelFault says what was wrong."""
         try:

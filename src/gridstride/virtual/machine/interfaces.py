@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gridstride.virtual.chips import Chip
     from gridstride.virtual.machine.launch_queue import GridCount, LaunchQueue
     from gridstride.virtual.machine.memory.arena import Arena
+    from gridstride.virtual.machine.memory.footprint import Footprint
     from gridstride.virtual.machine.memory.heap import Heap, Origin
     from gridstride.virtual.machine.memory.images import ObjectTable
     from gridstride.virtual.machine.memory.printf_buffer import PrintfBuffer
@@ -46,6 +47,7 @@ class VirtualDevice(Protocol):
     origins: list[Origin]
     child_grids: GridCount
     read_only: tuple[tuple[int, int], ...]
+    footprints: list[Footprint] | None
 
     @property
     def lock(self) -> AbstractContextManager[Any]: ...

@@ -14,6 +14,7 @@ from gridstride.virtual.findings.finding import KernelFault, KernelFinding
 from gridstride.virtual.findings.read_only_writes import read_only_writes
 from gridstride.virtual.findings.recorded import beside, reported
 from gridstride.virtual.machine.cluster_shape import cluster_of
+from gridstride.virtual.machine.memory.footprint import footprint
 from gridstride.virtual.machine.memory.heap import HeapUse
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, evenly, in_pairs
 from gridstride.virtual.machine.session import Session
@@ -123,6 +124,8 @@ def observe_one(
         kernel.run(session, variant, shape, packed, limit=limit)
     except KernelFault as fault:
         stopped = fault.findings
+    if device.footprints is not None:
+        device.footprints.append(footprint(device.touched, device.shadow, variant.tables.sites))
     counted = _counted(session, variant, observed.count * team, total, device)
     findings = stopped + beside(stopped, reported(kernel, block, session, variant, packed))
     findings += read_only_writes(kernel, (grid, block), variant, packed)

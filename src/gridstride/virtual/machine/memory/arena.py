@@ -58,7 +58,7 @@ class Arena:
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
         self._starts: list[int] = []
         self._sizes: dict[int, int] = {}
-        self._leads: dict[int, int] = {}
+        self._rooms: dict[int, tuple[int, int]] = {}  # of each allocation, where what it takes begins, and its bytes
         self._free: list[tuple[int, int]] = [(self.base + PAGE, size - 2 * PAGE)]
         self.used = 0
         self.generation = 0
@@ -72,26 +72,28 @@ class Arena:
             self.hidden = hidden
             self._changed()
 
-    def allocate(self, size: int, lead: int = 0) -> int | None:
+    def allocate(self, size: int, lead: int = 0, *, pages: bool = False) -> int | None:
         """The address of `size` bytes, aligned to 256; None when no free range is large enough.
 
-        With a `lead` it begins so many bytes after an aligned address, and those before it are in no allocation.
+        With a `lead` it begins so many bytes after an aligned address, and those before it are in no allocation; with
+        `pages` it has whole pages to itself.
         """
-        room = -(-max(size + lead, 1) // ALIGN) * ALIGN + GAP
-        start = self._fit(size, room, lead)
+        unit = PAGE if pages else ALIGN
+        room = -(-(max(size + lead, 1) + GAP * pages) // unit) * unit + GAP * (not pages)
+        start = self._fit(size, room, lead, unit)
         if start is None and self._waiting:
             self._recycle(0)
-            start = self._fit(size, room, lead)
+            start = self._fit(size, room, lead, unit)
         return start
 
-    def _fit(self, size: int, room: int, lead: int) -> int | None:
-        for index, (start, length) in enumerate(self._free):
-            if length >= room:
-                remainder = (start + room, length - room)
-                self._free[index : index + 1] = [remainder] if remainder[1] else []
+    def _fit(self, size: int, room: int, lead: int, unit: int) -> int | None:
+        for index, (free, length) in enumerate(self._free):
+            start = -(-free // unit) * unit
+            if free + length >= start + room:
+                parts = ((free, start - free), (start + room, free + length - start - room))
+                self._free[index : index + 1] = [part for part in parts if part[1]]
                 self._add(start + lead, size)
-                if lead:
-                    self._leads[start + lead] = lead
+                self._rooms[start + lead] = start, room
                 return start + lead
         return None
 
@@ -109,12 +111,11 @@ class Arena:
         del self._starts[bisect.bisect_left(self._starts, start)]
         self.used -= size
         self._gone.append((start, size))
-        lead = self._leads.pop(start, 0)
-        room = -(-max(size + lead, 1) // ALIGN) * ALIGN + GAP
+        first, room = self._rooms.pop(start)
         if room > self._quarantine:
-            self._release(start - lead, room)
+            self._release(first, room)
         else:
-            self._waiting.append((start - lead, room))
+            self._waiting.append((first, room))
             self._held += room
             self._recycle(self._quarantine)
         self._changed()

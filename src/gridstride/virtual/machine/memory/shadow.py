@@ -89,6 +89,22 @@ class Shadow:
             for plane in self._planes:
                 plane.madvise(mmap.MADV_DONTNEED)
 
+    def entries(self, plane: str, address: int, nbytes: int) -> tuple[np.ndarray[Any, Any], int]:
+        """Of the units from an address on the last launch's entries in a plane, 0 where it has none, and the bytes of a
+        unit; no entries where there is no shadow. The address and the bytes are multiples of a unit.
+        """
+        record = self._record[0]
+        shift, start, units = int(record["shift"]), int(record["start"]), int(record["units"])
+        if not self._planes:
+            return np.zeros(0, np.uint64), 1 << shift
+        first, count = address - start >> shift, nbytes >> shift
+        found = np.zeros(count, np.uint64)
+        low, high = max(0, first), min(first + count, units)
+        if low < high:
+            known = np.frombuffer(self._planes[SHADOW_PLANES.index(plane)], np.uint64, high - low, low * ENTRY)
+            found[low - first : high - first] = np.where(known < int(record["base"]) << 32, np.uint64(0), known)
+        return found, 1 << shift
+
     def written(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """The last write of the last launch to each unit that holds some of these bytes: its entry, 0 for none. Where
         there was no write at all there are no entries.

@@ -56,6 +56,10 @@ class Map:
             total += int(np.count_nonzero(self._sectors[start:end].view(np.bool_)))
         return total
 
+    def touched(self, page: int) -> np.ndarray[Any, Any]:
+        """Of each sector of a page, whether it was touched."""
+        return self._sectors[page << PAGE_SHIFT : page + 1 << PAGE_SHIFT].view(np.bool_)
+
     def hull(self, first: int, last: int) -> tuple[int, int] | None:
         """The first and the last of these sectors that was touched."""
         touched = np.flatnonzero(self._sectors[first : last + 1])
@@ -98,6 +102,12 @@ class Touched:
             worker[f"{way}_map"] = map_.base
         worker["map_low"], worker["map_size"] = self._low, self._size
         return cache
+
+    def pages(self) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
+        """Before `take`: the address of each page of sectors that the launch touched, and which of them it read."""
+        last = -(-self._arena.extent() // SECTOR)
+        for page in sorted({number for map_ in self._maps for number in map_.pages(last).tolist()}):
+            yield (self._low + (page << PAGE_SHIFT)) * SECTOR, self._maps[0].touched(page)
 
     def take(self, scale: float, *, stopped: bool) -> tuple[int, ...]:
         """(read, written, changed by atomics): bytes of the sectors that were touched, times `scale` where only some of

@@ -1,0 +1,53 @@
+// Fault: the producer fills the buffer of the next step while the consumer of the last step may still read it.
+#include <cstdio>
+#include <cuda_runtime.h>
+
+#define CHECK(call) \
+    do { \
+        cudaError_t status = (call); \
+        if (status != cudaSuccess) { \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status)); \
+            return 1; \
+        } \
+    } while (0)
+
+const int N = 1 << 14;
+
+__global__ void fill(int* p, int v) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) p[i] = v;
+}
+__global__ void add(const int* in, int* out, int v) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) out[i] = in[i] + v;
+}
+
+int main() {
+    int *middle, *out, value;
+    cudaEvent_t used;
+    CHECK(cudaEventCreateWithFlags(&used, cudaEventDisableTiming));
+    cudaStream_t first, second;
+    CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    cudaEvent_t ready;
+    CHECK(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming));
+    CHECK(cudaMalloc(&middle, N * sizeof(int)));
+    CHECK(cudaMalloc(&out, 4 * N * sizeof(int)));
+    for (int step = 0; step < 4; step++) {
+        fill<<<N / 256, 256, 0, first>>>(middle, step);
+        CHECK(cudaEventRecord(ready, first));
+        CHECK(cudaStreamWaitEvent(second, ready, 0));
+        add<<<N / 256, 256, 0, second>>>(middle, out + step * N, 10);
+        CHECK(cudaEventRecord(used, second));
+    }
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(&value, out + 2 * N, sizeof(int), cudaMemcpyDeviceToHost));
+    printf("%d\n", value);
+    CHECK(cudaFree(middle));
+    CHECK(cudaFree(out));
+    CHECK(cudaEventDestroy(used));
+    CHECK(cudaEventDestroy(ready));
+    CHECK(cudaStreamDestroy(first));
+    CHECK(cudaStreamDestroy(second));
+    return value != 12;
+}
