@@ -1,5 +1,5 @@
 /* Pages of memory that the host must not use now, as work that it has not waited for does: under the sanitizer whoever
- * uses them all the same is told of (calls/stream_order.py), and goes on. */
+ * uses them all the same is told of (order/stream_order.py), and goes on. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <pthread.h>

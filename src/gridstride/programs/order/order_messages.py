@@ -12,7 +12,7 @@ KIND = "stream_race"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class StreamAccess:
     """One side: the kernel, or the runtime's function, whose call returns to `site`; in which stream, and what it does
     with the bytes. `inside`: the kernel's line.
     """
@@ -24,7 +24,7 @@ class Access:
     verb: str = ""
     inside: tuple[str, int] | None = None
 
-    def at(self, inside: tuple[str, int] | None, writes: bool) -> Access:
+    def at(self, inside: tuple[str, int] | None, writes: bool) -> StreamAccess:
         """The same, known better."""
         return replace(self, inside=inside, verb=self.verb or ("writes" if writes else "reads"))
 
@@ -54,7 +54,9 @@ def _at(place: tuple[str, int], file: str | None) -> str:
     return f"in line {place[1]}" if place[0] == file else f"at {place[0]}:{place[1]}"
 
 
-def between_streams(first: Access, second: Access, *, address: int, nbytes: int, same_graph: bool) -> KernelFinding:
+def between_streams(
+    first: StreamAccess, second: StreamAccess, *, address: int, nbytes: int, same_graph: bool
+) -> KernelFinding:
     """Of two pieces of work."""
     file, line = second.place or second.inside or (None, None)
     amount = f"{nbytes:,} byte{'s' * (nbytes != 1)}"
@@ -68,7 +70,7 @@ def between_streams(first: Access, second: Access, *, address: int, nbytes: int,
     return KernelFinding(KIND, message, "", file, line, address=address)
 
 
-def by_the_host(access: Access, stack: Sequence[int], *, writes: bool, address: int) -> KernelFinding:
+def by_the_host(access: StreamAccess, stack: Sequence[int], *, writes: bool, address: int) -> KernelFinding:
     """The host uses what work that it has not waited for uses."""
     file, line = line_of(stack, exact=1) or (None, None)
     does = "writes" if writes else "reads"
@@ -79,7 +81,7 @@ def by_the_host(access: Access, stack: Sequence[int], *, writes: bool, address: 
     return KernelFinding(KIND, message, "", file, line, address=address)
 
 
-def of_a_gone_frame(access: Access, nbytes: int) -> KernelFinding:
+def of_a_gone_frame(access: StreamAccess, nbytes: int) -> KernelFinding:
     """A node of a graph that copies a local array of a function that has returned."""
     file, line = access.place or (None, None)
     message = (

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gridstride.programs.calls.order_messages import Access, between_streams, by_the_host, of_a_gone_frame
-from gridstride.programs.calls.stream_clocks import Moment, StreamClocks
+from gridstride.programs.order.order_messages import StreamAccess, between_streams, by_the_host, of_a_gone_frame
+from gridstride.programs.order.stream_clocks import Moment, StreamClocks
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_EVENT, WAITED_STREAM, CopyCall
 from gridstride.programs.timeline.model import TO_PEER
 from gridstride.protocol import Shape
@@ -39,7 +39,7 @@ _MOST_GUARDED = 512
 _PAGE = 4096
 
 
-class Use(NamedTuple):
+class ByteUse(NamedTuple):
     """Bytes that a piece of work uses. `strong`: in a way that is made for memory which others change meanwhile."""
 
     spans: Spans
@@ -48,12 +48,12 @@ class Use(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
+class StreamWork:
     """Work that a stream was given."""
 
-    access: Access
+    access: StreamAccess
     moment: Moment
-    uses: list[Use]
+    uses: list[ByteUse]
     sites: Sequence[Any] = ()
     told: bool = False
     """Whether the host's use of its bytes was a finding: one is enough."""
@@ -104,10 +104,10 @@ class StreamOrder:
         self._device, self._report, self._host = device, report, host
         self._lock = threading.RLock()
         self._clocks = StreamClocks()
-        self._open: list[Piece] = []
+        self._open: list[StreamWork] = []
         self._visible = _Visible()
         self._labels: dict[int, int] = {}
-        self._rows: list[Use] = []
+        self._rows: list[ByteUse] = []
         self._busy = 0
         self._views: list[Moment] = []
         """Of functions of the host that run as work of a stream: what they know."""
@@ -131,7 +131,7 @@ class StreamOrder:
     def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
         """Whoever uses the memory comes behind its being given and before its being given back."""
         verb = "is given" if given else "gives back"
-        self._add(stream, "", [Use(Spans.of(address, nbytes), writes=True)], verb=verb)
+        self._add(stream, "", [ByteUse(Spans.of(address, nbytes), writes=True)], verb=verb)
 
     # -- work ---------------------------------------------------------------------------------------------------------
     def using(self, change: int) -> None:
@@ -159,12 +159,15 @@ class StreamOrder:
     def rows(self, start: int, width: int, pitch: int, rows: int, writes: int) -> None:
         """Of the next copy or fill: bytes that do not lie together."""
         with self._lock:
-            self._rows.append(Use(Spans.rows(start, width, pitch, rows), bool(writes)))
+            self._rows.append(ByteUse(Spans.rows(start, width, pitch, rows), bool(writes)))
 
     def copy(self, call: CopyCall) -> None:
         sides = []
         if call.to and call.origin:
-            sides = [Use(Spans.of(call.to, call.nbytes), writes=True), Use(Spans.of(call.origin, call.nbytes), False)]
+            sides = [
+                ByteUse(Spans.of(call.to, call.nbytes), writes=True),
+                ByteUse(Spans.of(call.origin, call.nbytes), False),
+            ]
         with self._lock:
             both = call.kind == TO_PEER and call.stream < 1 << 12
             piece = self._add(call.stream, "", [*sides, *self._rows],
@@ -175,7 +178,7 @@ class StreamOrder:
 
     def fill(self, nbytes: int, stream: int, to: int, device: int) -> None:
         with self._lock:
-            self._add(stream, "", [Use(Spans.of(to, nbytes), writes=True)] if to else self._rows)
+            self._add(stream, "", [ByteUse(Spans.of(to, nbytes), writes=True)] if to else self._rows)
             self._rows = []
 
     def host_function(self, stream: int) -> None:
@@ -194,11 +197,11 @@ class StreamOrder:
         self._report(of_a_gone_frame(self._access("", 0), nbytes))
 
     def _add(
-        self, stream: int, kernel: str, uses: Iterable[Use], *, verb: str = "", sites: Sequence[Any] = (),
+        self, stream: int, kernel: str, uses: Iterable[ByteUse], *, verb: str = "", sites: Sequence[Any] = (),
         behind: Sequence[int] = (),
-    ) -> Piece:  # fmt: skip
+    ) -> StreamWork:  # fmt: skip
         with self._lock:
-            piece = Piece(self._access(kernel, stream, verb), self._clocks.work(stream, behind=behind),
+            piece = StreamWork(self._access(kernel, stream, verb), self._clocks.work(stream, behind=behind),
                           [use for use in uses if 0 < len(use.spans) <= _MOST_SPANS], sites)  # fmt: skip
             for other in self._open:
                 if other.uses and not piece.moment.knows(other.moment):
@@ -207,12 +210,12 @@ class StreamOrder:
                 self._open = [*self._open[-_OPEN + 1 :], piece]
             return piece
 
-    def _access(self, kernel: str, stream: int, verb: str = "") -> Access:
+    def _access(self, kernel: str, stream: int, verb: str = "") -> StreamAccess:
         function, site = self._host.call()
         number = self._labels.get(stream, 0)
-        return Access(kernel, function, site, f"stream {number}" if number else "the default stream", verb)
+        return StreamAccess(kernel, function, site, f"stream {number}" if number else "the default stream", verb)
 
-    def _compare(self, first: Piece, second: Piece) -> None:
+    def _compare(self, first: StreamWork, second: StreamWork) -> None:
         for a in first.uses:
             for b in second.uses:
                 if not (a.writes or b.writes) or (a.strong and b.strong):
@@ -323,22 +326,22 @@ class StreamOrder:
         """What calls cost the host is the timeline's."""
 
 
-def _of_kernel(prints: Sequence[Footprint]) -> Iterator[Use]:
+def _of_kernel(prints: Sequence[Footprint]) -> Iterator[ByteUse]:
     """Of a launch and of the grids that it launched itself."""
     for each in prints:
         yield from (
-            Use(each.read, writes=False), Use(each.strongly_read, writes=False, strong=True),
-            Use(each.written, writes=True), Use(each.strongly_written, writes=True, strong=True),
+            ByteUse(each.read, writes=False), ByteUse(each.strongly_read, writes=False, strong=True),
+            ByteUse(each.written, writes=True), ByteUse(each.strongly_written, writes=True, strong=True),
         )  # fmt: skip
 
 
-def _of_constants(kernel: VirtualKernel, shape: Shape) -> Iterator[Use]:
+def _of_constants(kernel: VirtualKernel, shape: Shape) -> Iterator[ByteUse]:
     """Constant variables that its code names: it may read any of their bytes."""
     for address, nbytes in kernel.constants(shape.block):
-        yield Use(Spans.of(address, nbytes), writes=False)
+        yield ByteUse(Spans.of(address, nbytes), writes=False)
 
 
-def _line(piece: Piece, site: int) -> tuple[str, int] | None:
+def _line(piece: StreamWork, site: int) -> tuple[str, int] | None:
     """Of an instruction, where it is known."""
     if not 0 <= site < len(piece.sites):
         return None
