@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 LEGACY = 1
 """The number of the legacy default stream of GPU 0; of GPU d it is 2d more (gs_stream_number)."""
-_DEFAULTS = 1 << 12
+DEFAULTS = 1 << 12
 """Default streams have numbers below this, others are addresses."""
 
 Clock = dict[int, int]
@@ -102,7 +102,7 @@ class StreamClocks:
         return moment
 
     def _stream(self, number: int) -> _Stream:
-        device = (number - LEGACY) // 2 if number < _DEFAULTS else 0
+        device = (number - LEGACY) // 2 if number < DEFAULTS else 0
         return self._streams.setdefault(number, _Stream(device))
 
     def _next(self, number: int) -> Clock:
@@ -110,7 +110,7 @@ class StreamClocks:
         stream = self._stream(number)
         reached = dict(self.host)
         _join(reached, stream.clock)
-        if number < _DEFAULTS and number % 2:
+        if number < DEFAULTS and number % 2:
             for other in self._streams.values():
                 if other.device == stream.device and not other.apart:
                     _join(reached, other.clock)
@@ -171,7 +171,7 @@ class StreamClocks:
         _join(self.host, moment.reached)
 
     def wait_for_stream(self, stream: int) -> None:
-        is_legacy = stream < _DEFAULTS and stream % 2
+        is_legacy = stream < DEFAULTS and stream % 2 == 1
         _join(self.host, self._next(stream) if is_legacy else self._stream(stream).clock)
 
     def wait_for_event(self, event: int) -> None:

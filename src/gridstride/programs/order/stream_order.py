@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gridstride.programs.order.order_messages import StreamAccess, between_streams, by_the_host, of_a_gone_frame
-from gridstride.programs.order.stream_clocks import Moment, StreamClocks
+from gridstride.programs.order.stream_clocks import DEFAULTS, Moment, StreamClocks
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_EVENT, WAITED_STREAM, CopyCall
 from gridstride.programs.timeline.model import TO_PEER
 from gridstride.protocol import Shape
@@ -40,11 +40,14 @@ _PAGE = 4096
 
 
 class ByteUse(NamedTuple):
-    """Bytes that a piece of work uses. `strong`: in a way that is made for memory which others change meanwhile."""
+    """Bytes that a piece of work uses. `strong`: in a way that is made for memory which others change meanwhile.
+    `some`: not all of them, and which is not known; only who writes so many as there are (`some`) surely meets it.
+    """
 
     spans: Spans
     writes: bool
     strong: bool = False
+    some: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -106,9 +109,10 @@ class StreamOrder:
         self._clocks = StreamClocks()
         self._open: list[StreamWork] = []
         self._visible = _Visible()
-        self._labels: dict[int, int] = {}
+        self._labels: dict[int, str] = {}
+        self._of_threads: dict[tuple[int, int], int] = {}
         self._rows: list[ByteUse] = []
-        self._busy = 0
+        self._streams_made = self._busy = 0
         self._views: list[Moment] = []
         """Of functions of the host that run as work of a stream: what they know."""
         self._times: dict[int, float] = {}
@@ -151,7 +155,7 @@ class StreamOrder:
         finally:
             prints, device.footprints = device.footprints, kept
             with self._lock:
-                uses = [*_of_kernel(prints), *_of_constants(kernel, shape)]
+                uses = [*_of_kernel(prints), *_of_constants(kernel, shape), *self._of_images(packed)]
                 sites = prints[0].sites if len(prints) == 1 else ()
                 self._add(stream, kernel.title, uses, sites=sites)
             self.using(-1)
@@ -169,7 +173,7 @@ class StreamOrder:
                 ByteUse(Spans.of(call.origin, call.nbytes), False),
             ]
         with self._lock:
-            both = call.kind == TO_PEER and call.stream < 1 << 12
+            both = call.kind == TO_PEER and call.stream < DEFAULTS
             piece = self._add(call.stream, "", [*sides, *self._rows],
                               behind=(call.from_device, call.to_device) if both else ())  # fmt: skip
             self._rows = []
@@ -184,7 +188,7 @@ class StreamOrder:
     def host_function(self, stream: int) -> None:
         """A function of the host begins as work of a stream: until `host_returned` the host is what that knows."""
         with self._lock:
-            self._views.append(self._clocks.work(stream))
+            self._views.append(self._clocks.work(self._own(stream)))
             self._guard()
 
     def host_returned(self) -> None:
@@ -201,6 +205,7 @@ class StreamOrder:
         behind: Sequence[int] = (),
     ) -> StreamWork:  # fmt: skip
         with self._lock:
+            stream = self._own(stream)
             piece = StreamWork(self._access(kernel, stream, verb), self._clocks.work(stream, behind=behind),
                           [use for use in uses if 0 < len(use.spans) <= _MOST_SPANS], sites)  # fmt: skip
             for other in self._open:
@@ -212,8 +217,18 @@ class StreamOrder:
 
     def _access(self, kernel: str, stream: int, verb: str = "") -> StreamAccess:
         function, site = self._host.call()
-        number = self._labels.get(stream, 0)
-        return StreamAccess(kernel, function, site, f"stream {number}" if number else "the default stream", verb)
+        return StreamAccess(kernel, function, site, self._labels.get(stream, "the default stream"), verb)
+
+    def _own(self, stream: int) -> int:
+        """The number that a stream goes by here: each thread's default stream by one of its own, which is negative."""
+        if stream >= DEFAULTS or stream % 2:
+            return stream
+        key = stream, threading.get_ident()
+        if key not in self._of_threads:
+            own = self._of_threads[key] = -2 * (len(self._of_threads) + 1)
+            self._labels[own] = "a thread's default stream"
+            self._clocks.add_stream(own, apart=False, device=(stream - 2) // 2)
+        return self._of_threads[key]
 
     def _compare(self, first: StreamWork, second: StreamWork) -> None:
         for a in first.uses:
@@ -224,29 +239,37 @@ class StreamOrder:
                 if common is None:
                     continue
                 address, nbytes, one, other = common
+                if nbytes < max(a.some, b.some):
+                    continue
                 sides = (first.access.at(_line(first, one), a.writes), second.access.at(_line(second, other), b.writes))
                 same_graph = first.moment.launch != 0 and first.moment.launch == second.moment.launch
                 self._report(between_streams(*sides, address=address, nbytes=nbytes, same_graph=same_graph))
                 return
 
+    def _of_images(self, packed: bytes) -> Iterator[ByteUse]:
+        """Images that a kernel is given objects of: it reads some of their texels."""
+        for address, nbytes, texels in self._device.objects.images_in(packed):
+            yield ByteUse(Spans.of(address, nbytes), writes=False, some=texels)
+
     # -- streams, events and graphs -----------------------------------------------------------------------------------
     def add_stream(self, stream: int, flags: int, _priority: int, device: int) -> None:
         with self._lock:
-            self._labels[stream] = len(self._labels) + 1
+            self._streams_made += 1
+            self._labels[stream] = f"stream {self._streams_made}"
             self._clocks.add_stream(stream, apart=bool(flags & NON_BLOCKING), device=device)
 
     def record(self, event: int, stream: int) -> None:
         with self._lock:
             self._times[event] = time.perf_counter()
-            self._clocks.record(event, stream)
+            self._clocks.record(event, self._own(stream))
 
     def follow(self, stream: int, event: int) -> None:
         with self._lock:
-            self._clocks.follow(stream, event)
+            self._clocks.follow(self._own(stream), event)
 
     def begin_graph(self, stream: int, _nodes: int) -> None:
         with self._lock:
-            self._clocks.begin_graph(stream)
+            self._clocks.begin_graph(self._own(stream))
 
     def node(self, node: int, after: Any, count: int) -> None:
         with self._lock:
@@ -261,6 +284,7 @@ class StreamOrder:
         """The host waits, for a device where it is for neither a stream nor an event."""
         waits = {WAITED_STREAM: self._clocks.wait_for_stream, WAITED_EVENT: self._clocks.wait_for_event}
         with self._lock:
+            number = self._own(number) if what == WAITED_STREAM else number
             self._wait(lambda: waits.get(what, self._clocks.wait_for_device)(number))
 
     def _wait(self, wait: Callable[[], None]) -> None:
@@ -275,7 +299,7 @@ class StreamOrder:
     def is_done(self, what: int, number: int) -> int:
         """Not yet, where one asks for the first time; asking again counts as waiting: somebody may ask until it is."""
         with self._lock:
-            clocks = self._clocks
+            clocks, number = self._clocks, self._own(number) if what == WAITED_STREAM else number
             outstanding = clocks.is_outstanding(number) if what == WAITED_STREAM else clocks.is_unknown(number)
             if outstanding and (what, number) not in self._asked_for:
                 self._asked_for.add((what, number))
@@ -289,8 +313,8 @@ class StreamOrder:
         with self._lock:
             host = self._as_host()
             for piece in [piece for piece in self._open if not piece.told and not host.knows(piece.moment)]:
-                met = [use for use in piece.uses if (use.writes or writes) and _holds(use.spans, address)]
-                if any(use.strong for use in met):  # a flag that the kernel sets for the host, or the other way round
+                met = [use for use in piece.uses if (use.writes or writes) and _place(use.spans, address) >= 0]
+                if any(_is_flag(piece, use, address) for use in met):
                     self._wait(lambda piece=piece: self._clocks.wait_for(piece.moment))  # type: ignore[misc]
                 elif met:
                     piece.told = True
@@ -349,9 +373,21 @@ def _line(piece: StreamWork, site: int) -> tuple[str, int] | None:
     return (known.file, known.line) if known.file and known.line else None
 
 
-def _holds(spans: Spans, address: int) -> bool:
+def _place(spans: Spans, address: int) -> int:
+    """Which of them holds a byte; -1 for none."""
     at = int(spans.start.searchsorted(address, "right")) - 1
-    return at >= 0 and address < int(spans.end[at])
+    return at if at >= 0 and address < int(spans.end[at]) else -1
+
+
+def _is_flag(piece: StreamWork, use: ByteUse, address: int) -> bool:
+    """Whether a kernel and the host tell each other something there: a volatile access, or one of the whole system.
+    An atomic without _system orders nothing for the host.
+    """
+    site = int(use.spans.site[_place(use.spans, address)])
+    if not use.strong or not 0 <= site < len(piece.sites):
+        return False
+    name = piece.sites[site].name
+    return ".sys" in name or not name.startswith(("atom", "red"))
 
 
 class RuntimeHost:

@@ -33,7 +33,9 @@ static cudaError_t run_conditional(const Node *node) {
     return gs_fault();
 }
 
-/* A place on this thread's stack below all functions that are being called belongs to one that has returned. */
+static _Thread_local const void *program_frame; /* where the program's functions end that are being called */
+
+/* A place on this thread's stack below them belongs to one that has returned. */
 static void look_at_stack(const struct cudaMemcpy3DParms *copy) {
     const void *const sides[] = {copy->srcPtr.ptr, copy->dstPtr.ptr};
     pthread_attr_t attributes;
@@ -44,7 +46,7 @@ static void look_at_stack(const struct cudaMemcpy3DParms *copy) {
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_destroy(&attributes);
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-        if (sides[i] >= lowest && sides[i] < __builtin_frame_address(0))
+        if (sides[i] >= lowest && sides[i] < program_frame)
             gs_board.gone_frame((uint64_t)sides[i], copy->extent.width * copy->extent.height * copy->extent.depth);
 }
 
@@ -290,6 +292,7 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     if (gs_is_late())
         return launch_late(exec, stream);
     gs_reset_conditions(exec->graph);
+    program_frame = __builtin_frame_address(0);
     return gs_error(run_graph(exec->graph, stream));
 }
 

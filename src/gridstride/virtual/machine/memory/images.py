@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,6 +68,21 @@ class ObjectTable:
         for slot in 1 + np.flatnonzero(((levels >= address) & (levels < address + nbytes)).any(axis=1)):
             self.without_memory.add(int(self.records[slot]["handle"]))
             self.records[slot] = np.zeros((), OBJECT.dtype())
+
+    def images_in(self, packed: bytes) -> list[tuple[int, int, int]]:
+        """Of the objects whose handles stand in a launch's parameters: where the texels of their first level begin, how
+        many bytes they reach, and how many they have.
+        """
+        found = []
+        for handle in set(np.frombuffer(packed, "<u8", len(packed) // 8).tolist()):
+            record = self.records[handle % OBJECT_SLOTS]
+            if handle and int(record["handle"]) == handle:
+                row = int(record["width"]) * int(record["texel"])
+                rows = math.prod(max(1, int(record[name])) for name in ("height", "depth", "layers"))
+                rows *= 6 if record["cubemap"] else 1
+                reach = (rows - 1) * max(row, int(record["pitch"])) + row
+                found.append((int(record["level"][0]), reach, row * rows))
+        return found
 
     def was_given(self, handle: int) -> bool:
         """Whether a handle stood for an object once."""
