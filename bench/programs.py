@@ -2,6 +2,7 @@
 
 `--device physical` does the same natively, by the toolkit's nvcc on this machine's GPU, with those that
 bench/results/programs.json has as passed, and writes programs_native.json: what runs on the virtual GPU, runs there.
+`--sanitize` runs these under the sanitizer, and writes programs_sanitized.json with what is found in each.
 
 DIR is a copy of github.com/NVIDIA/cuda-samples, of which nothing is kept here. Each sample is built as its
 CMakeLists.txt says: the files of its program, the kernels that it loads while it runs (with `gridstride build`) and the
@@ -115,8 +116,13 @@ def samples(root: Path) -> Iterator[Sample]:
             yield Sample(str(path.parent.relative_to(base)), path.parent, re.sub(r"#[^\n]*", "", text))
 
 
+FINDING = re.compile(r"gridstride: (?:\S+:\d+: )?[a-z ]+(?: in kernel \S+)?: ")
+
+
 class Builder(Protocol):
-    """Makes programs, and code that programs load."""
+    """Makes programs, and code that programs load. `settings`: variables of a run under the sanitizer."""
+
+    settings: dict[str, str]
 
     def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Of files, -I and -l."""
@@ -133,6 +139,9 @@ class Builder(Protocol):
 
 class VirtualBuilder:
     """`gridstride build`."""
+
+    def __init__(self, *, sanitize: bool = False) -> None:
+        self.settings = {"GRIDSTRIDE_PROGRAM": '{"sanitize": true}'} if sanitize else {}
 
     def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
         return gridstride(["build", *words, "-o", target], folder, 900)
@@ -153,6 +162,7 @@ class PhysicalBuilder:
     def __init__(self) -> None:
         from gridstride.programs.physical_run import nvcc
 
+        self.settings: dict[str, str] = {}
         self._nvcc = nvcc()
 
     def program(self, words: list[str], target: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -198,11 +208,15 @@ def run(sample: Sample, root: Path, limit: float, include: list[Path], builder: 
         if built.returncode:
             return outcome("not built", first_error(built.stderr))
         try:
-            done = subprocess.run([f"./{name}"], cwd=folder, capture_output=True, timeout=limit, env=environment(),
-                                  stdin=subprocess.DEVNULL, text=True, errors="replace")  # fmt: skip
+            done = subprocess.run([f"./{name}"], cwd=folder, capture_output=True, timeout=limit,
+                                  env=environment() | builder.settings, stdin=subprocess.DEVNULL, text=True,
+                                  errors="replace")  # fmt: skip
         except subprocess.TimeoutExpired:
             return outcome("too long", f"had not ended after {limit:.0f} s")
     said = done.stdout + done.stderr
+    if builder.settings:
+        found = [line for line in done.stderr.splitlines() if FINDING.match(line)]
+        return outcome("findings" if found else "none", "\n".join(found))
     if done.returncode == WAIVED:
         return outcome("waived", last_line(said))
     if done.returncode:
@@ -299,12 +313,17 @@ def main() -> None:
     parser.add_argument("--finished", action="store_true")
     parser.add_argument("--include", type=Path, nargs="*", default=[])
     parser.add_argument("--device", choices=("virtual", "physical"), default="virtual")
-    parser.add_argument("--jobs", type=int, default=1, help="how many at a time, with --device physical")
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time, with either")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where programs_native.json goes")
     given = parser.parse_args()
     root = given.samples.resolve()
     if given.device == "physical":
-        natively(root, given)
+        need_gpu("bench/programs.py --device physical")
+        again(root, given, PhysicalBuilder(), "programs_native")
+        return
+    if given.sanitize:
+        again(root, given, VirtualBuilder(sanitize=True), "programs_sanitized")
         return
     kept = root / ".programs.jsonl"
     if given.again:
@@ -330,9 +349,8 @@ def main() -> None:
         record(list(done.values()), given.limit)
 
 
-def natively(root: Path, given: argparse.Namespace) -> None:
-    """Those that passed on the virtual GPU, on this machine's."""
-    need_gpu("bench/programs.py --device physical")
+def again(root: Path, given: argparse.Namespace, builder: Builder, name: str) -> None:
+    """Those that passed on the virtual GPU in another way."""
     passed = {
         each["sample"]
         for each in json.loads((RESULTS / "programs.json").read_text())["samples"]
@@ -341,17 +359,16 @@ def natively(root: Path, given: argparse.Namespace) -> None:
     chosen = [each for each in samples(root) if each.name in passed]
     chosen = [each for each in chosen if not given.only or any(word in each.name for word in given.only)]
     missing = sorted(passed - {each.name for each in chosen})
-    started, builder = machine(), PhysicalBuilder()
+    started, outcomes = machine(), list[Outcome]()
     with ThreadPoolExecutor(given.jobs) as threads:
-        outcomes = list(threads.map(lambda each: run(each, root, given.limit, given.include, builder), chosen))
-    for each in outcomes:
-        print(f"{each.verdict:10} {each.seconds:6.1f} s  {each.sample}  {each.reason}", flush=True)
+        for each in threads.map(lambda each: run(each, root, given.limit, given.include, builder), chosen):
+            outcomes.append(each)
+            print(f"{each.verdict:10} {each.seconds:6.1f} s  {each.sample}  {each.reason}", flush=True)
     counts = dict(Counter(each.verdict for each in outcomes))
-    print(counts, f"not in the folder: {missing}" if missing else "")
-    if not given.only:
-        rows = [asdict(each) for each in outcomes]
-        found = {"limit_s": given.limit, "counts": counts, "not_in_the_folder": missing, "samples": rows}
-        save("programs_native", found, started=started, folder=given.results)
+    print(counts, f"not asked for: {len(missing)}" if missing else "")
+    rows = [asdict(each) for each in outcomes]
+    found = {"limit_s": given.limit, "counts": counts, "not_asked_for": missing, "samples": rows}
+    save(name, found, started=started, folder=given.results)
 
 
 def record(outcomes: list[Outcome], limit: float) -> None:

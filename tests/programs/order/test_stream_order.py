@@ -1,0 +1,250 @@
+"""Uses of the same bytes that nothing orders: what is told, and which pages the host must not use meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.programs.conftest import Run
+
+from gridstride.device.choice import use
+from gridstride.device.modules.module import cuda
+from gridstride.programs.order.stream_order import GuardedRange, StreamOrder
+from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_STREAM, CopyCall
+from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
+from gridstride.protocol import Shape
+from gridstride.virtual.findings.finding import KernelFinding
+from gridstride.virtual.gpu import VirtualGPU
+
+A, B, C = 1 << 20, 1 << 21, 1 << 22
+PAGE = 4096
+FAULTS = Path(__file__).parents[3] / "bench" / "stream_faults"
+
+
+class FakeHost:
+    """Our libcudart's part."""
+
+    def __init__(self) -> None:
+        self.ranges: tuple[GuardedRange, ...] = ()
+
+    def guard(self, ranges: Sequence[GuardedRange]) -> None:
+        self.ranges = tuple(ranges)
+
+    def call(self) -> tuple[str, int]:
+        return "cudaMemcpyAsync", 0
+
+
+class Watched:
+    """An order of three streams, and what it has found."""
+
+    def __init__(self) -> None:
+        self.found: list[KernelFinding] = []
+        self.host = FakeHost()
+        self.gpu = VirtualGPU(sanitize=True, workers=1)
+        self.order = StreamOrder(self.gpu, self.found.append, self.host)
+        for stream in (A, B, C):
+            self.order.add_stream(stream, NON_BLOCKING, 0, 0)
+
+    def memory(self, nbytes: int, *, visible: bool = False) -> int:
+        address = self.gpu.allocate(nbytes, pages=visible)
+        self.order.allocated(address, nbytes, visible)
+        return address
+
+    def copy(self, stream: int, to: int, origin: int, nbytes: int, kind: int = TO_DEVICE) -> None:
+        self.order.using(1)
+        self.order.copy(CopyCall(nbytes, kind, stream, 0, 0, to, origin, 0, 0))
+        self.order.using(-1)
+
+    def touched(self, address: int, *, writes: bool) -> None:
+        self.order.touched(address, int(writes), (ctypes.c_uint64 * 1)(0), 1)
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+def test_two_streams_that_write_the_same_bytes(watched: Watched) -> None:
+    memory = watched.memory(100)
+    watched.order.fill(100, A, memory, 0)
+    watched.order.fill(50, B, memory + 50, 0)
+    (finding,) = watched.found
+    assert finding.kind == "stream_race"
+    assert "in stream 2) writes 50 bytes that" in finding.message
+    assert finding.address == memory + 50
+
+
+def test_bytes_beside_each_other_are_others(watched: Watched) -> None:
+    memory = watched.memory(100)
+    watched.order.fill(50, A, memory, 0)
+    watched.order.fill(50, B, memory + 50, 0)
+    assert not watched.found
+
+
+def test_two_that_read_need_no_order(watched: Watched) -> None:
+    source, first, second = watched.memory(64), watched.memory(64), watched.memory(64)
+    watched.copy(A, first, source, 64)
+    watched.copy(B, second, source, 64)
+    assert not watched.found
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_event_between_them_orders_them(watched: Watched, ordered: bool) -> None:
+    memory, other = watched.memory(64), watched.memory(64)
+    watched.order.fill(64, A, memory, 0)
+    if ordered:
+        watched.order.record(5, A)
+        watched.order.follow(B, 5)
+    watched.copy(B, other, memory, 64)
+    assert bool(watched.found) != ordered
+
+
+def test_rows_of_a_copy_leave_what_lies_between(watched: Watched) -> None:
+    memory = watched.memory(1024)
+    watched.order.rows(memory, 16, 64, 8, 1)
+    watched.order.fill(128, A, 0, 0)
+    watched.order.rows(memory + 16, 48, 64, 8, 1)
+    watched.order.fill(384, B, 0, 0)
+    assert not watched.found
+    watched.order.fill(1, C, memory + 64, 0)
+    assert len(watched.found) == 1
+
+
+def test_pool_memory_is_its_streams_between_both_calls(watched: Watched) -> None:
+    memory = watched.memory(64)
+    watched.order.pool_memory(A, memory, 64, 1)
+    watched.order.fill(64, B, memory, 0)
+    assert "is given" in watched.found[0].message
+    watched.order.pool_memory(A, memory, 64, 0)
+    assert "gives back" in watched.found[1].message
+
+
+def test_memory_that_is_given_anew_has_no_past(watched: Watched) -> None:
+    memory = watched.memory(64)
+    watched.order.fill(64, A, memory, 0)
+    watched.order.allocated(memory, 64, False)
+    watched.order.fill(64, B, memory, 0)
+    assert not watched.found
+
+
+def test_pages_that_a_copy_writes_are_guarded_until_somebody_waits(watched: Watched) -> None:
+    pinned, memory = watched.memory(2 * PAGE, visible=True), watched.memory(2 * PAGE)
+    watched.copy(A, pinned, memory, 2 * PAGE, TO_HOST)
+    assert watched.host.ranges == (GuardedRange(pinned, pinned + 2 * PAGE, 0),)
+    watched.order.waited(WAITED_STREAM, B)
+    assert watched.host.ranges
+    watched.order.waited(WAITED_STREAM, A)
+    assert watched.host.ranges == ()
+
+
+def test_pages_that_a_copy_reads_may_be_read(watched: Watched) -> None:
+    pinned, memory = watched.memory(4, visible=True), watched.memory(4)
+    watched.copy(A, memory, pinned, 4)
+    assert watched.host.ranges == (GuardedRange(pinned, pinned + PAGE, 1),)
+
+
+def test_a_page_of_which_a_part_is_used_is_not_guarded(watched: Watched) -> None:
+    pinned, memory = watched.memory(2 * PAGE, visible=True), watched.memory(2 * PAGE)
+    watched.copy(A, pinned, memory, PAGE + 8, TO_HOST)
+    assert watched.host.ranges == (GuardedRange(pinned, pinned + PAGE, 0),)
+
+
+def test_nothing_is_guarded_while_work_is_done(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(A, pinned, memory, PAGE, TO_HOST)
+    watched.order.using(1)
+    assert watched.host.ranges == ()
+    watched.order.using(-1)
+    assert len(watched.host.ranges) == 1
+
+
+def test_the_hosts_use_is_told_once(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(A, pinned, memory, PAGE, TO_HOST)
+    watched.touched(pinned + 12, writes=False)
+    watched.touched(pinned + 16, writes=False)
+    (finding,) = watched.found
+    assert finding.message.startswith("the host reads memory that cudaMemcpyAsync (in stream 1) writes")
+    assert watched.host.ranges == ()
+
+
+def test_a_function_of_the_host_knows_its_streams_work(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(A, pinned, memory, PAGE, TO_HOST)
+    watched.order.host_function(A)
+    assert watched.host.ranges == ()
+    watched.order.host_returned()
+    assert len(watched.host.ranges) == 1
+    watched.order.host_function(B)
+    assert len(watched.host.ranges) == 1
+
+
+def test_a_query_says_not_yet_once(watched: Watched) -> None:
+    watched.order.fill(8, A, watched.memory(8), 0)
+    assert [watched.order.is_done(WAITED_STREAM, A) for _ in range(2)] == [0, 1]
+    watched.order.waited(WAITED_STREAM, A)
+    assert watched.order.is_done(WAITED_STREAM, A) == 1
+
+
+KERNELS = """
+__constant__ float factor;
+extern "C" __global__ void scale(float* p) { p[threadIdx.x] *= factor; }
+extern "C" __global__ void count(int* p) { atomicAdd(p, 1); }
+extern "C" __global__ void signal(volatile int* flag, int* data) { *data = 5; __threadfence_system(); *flag = 1; }
+"""
+
+
+@pytest.fixture
+def launch(watched: Watched) -> Callable[..., None]:
+    with use(watched.gpu):
+        module = cuda(KERNELS)
+
+    def launch(name: str, stream: int, *addresses: int) -> None:
+        shape = Shape((1, 1, 1), (1, 1, 1))
+        with use(watched.gpu):
+            kernel = module[name].bound().kernel
+        watched.order.launch(kernel, shape, np.array(addresses, np.uint64).tobytes(), stream)
+
+    return launch
+
+
+def test_a_kernels_own_lines_are_named(watched: Watched, launch: Callable[..., None]) -> None:
+    memory = watched.memory(4)
+    watched.order.fill(4, A, memory, 0)
+    watched.gpu.copy_in(memory, np.zeros(1, np.float32))
+    launch("scale", B, memory)
+    assert "kernel scale" in watched.found[0].message
+    assert ":3" in watched.found[0].message or "line 3" in watched.found[0].message
+
+
+def test_two_kernels_that_count_by_atomics_need_no_order(watched: Watched, launch: Callable[..., None]) -> None:
+    memory = watched.memory(4)
+    watched.gpu.copy_in(memory, np.zeros(1, np.int32))
+    launch("count", A, memory)
+    launch("count", B, memory)
+    assert not watched.found
+
+
+def test_a_flag_that_a_kernel_sets_orders_what_it_did_before(watched: Watched, launch: Callable[..., None]) -> None:
+    flag, data = watched.memory(4, visible=True), watched.memory(4, visible=True)
+    for memory in (flag, data):
+        watched.gpu.copy_in(memory, np.zeros(1, np.int32))
+    launch("signal", A, flag, data)
+    watched.touched(flag, writes=False)
+    assert not watched.found
+    assert watched.host.ranges == ()
+
+
+SLOW = sorted(file.stem for file in FAULTS.glob("*.cu") if file.stem[:2] in ("01", "09", "12", "15", "19", "21", "22"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SLOW)
+def test_faults_of_whole_programs(program: Run, name: str) -> None:
+    done = program((FAULTS / f"{name}.cu").read_text(), "--sanitize")
+    assert ("stream race" in done.stderr) != name.endswith("_right"), done.stderr
+    assert done.returncode == int(not name.endswith("_right"))
