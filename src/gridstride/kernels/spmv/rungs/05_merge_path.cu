@@ -22,6 +22,7 @@ constexpr int SHARE = TILES * TILE;    // items
 constexpr int MOST_SHARES = (1ll << 32) / SHARE + 1;
 constexpr int PROBES = 16;             // of a search, at a time
 constexpr unsigned int ALL_LANES = 0xffffffffu;
+static_assert(THREADS / PROBES > TILES, "a search for each tile and for the end of the last");
 
 // Of a row that lies in several shares, by share: what the row's part in it adds up to, and by the share in which the
 // row begins: how many of its shares are there. The last one takes that back to 0.
@@ -105,10 +106,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) spmv_merge_path(
     if (start >= all) return;
     const auto begin_of = [&](int tile) { return min(start + tile * TILE, stop); };
 
-    for (int tile = t / PROBES; tile < 2 * WARPS; tile += 2 * WARPS) {
-        const int row = rows_ended(offsets, rows, begin_of(min(tile, TILES)));
-        if (t % PROBES == 0 && tile <= TILES) begins[tile] = row;
-    }
+    const int searched = t / PROBES;  // of more halves of warps than there are tiles
+    const int row_of_tile = rows_ended(offsets, rows, begin_of(min(searched, TILES)));
+    if (t % PROBES == 0 && searched <= TILES) begins[searched] = row_of_tile;
     __syncthreads();
 
     int word[ITEMS];
