@@ -25,27 +25,33 @@ __device__ __forceinline__ void rows_by_groups(
     const long long group = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
     // By the first row of the block, so that lanes of one warp go round equally often and may all shuffle.
     for (long long round = 0; round + blockIdx.x * (THREADS / LANES) < rows; round += ROWS_AT_ONCE * groups) {
-        int begin[ROWS_AT_ONCE], end[ROWS_AT_ONCE];
+        const int* column_of[ROWS_AT_ONCE];
+        const float* value_of[ROWS_AT_ONCE];
+        int left[ROWS_AT_ONCE];  // entries from the lane's next one on
 #pragma unroll
         for (int r = 0; r < ROWS_AT_ONCE; ++r) {
             const long long row = round + group + r * groups;
-            begin[r] = row < rows ? offsets[row] : 0;
-            end[r] = row < rows ? offsets[row + 1] : 0;
+            const int begin = row < rows ? offsets[row] : 0;
+            left[r] = row < rows ? offsets[row + 1] - begin - lane : 0;
+            column_of[r] = indices + begin + lane;
+            value_of[r] = values + begin + lane;
         }
         float sum[ROWS_AT_ONCE] = {};
         // Entries of all rows in one loop: where they fit it once, as most do, no load waits for another row's.
-        for (long long k = lane; k < max(end[0] - begin[0], end[1] - begin[1]); k += UNROLL * LANES) {
+        while (max(left[0], left[1]) > 0) {
             int column[ROWS_AT_ONCE][UNROLL];
             float value[ROWS_AT_ONCE][UNROLL];
 #pragma unroll
             for (int r = 0; r < ROWS_AT_ONCE; ++r) {
 #pragma unroll
                 for (int u = 0; u < UNROLL; ++u) {
-                    const long long at = begin[r] + k + u * LANES;
-                    const bool there = at < end[r];
-                    column[r][u] = there ? indices[at] : -1;
-                    value[r][u] = there ? values[at] : 0.0f;
+                    const bool there = u * LANES < left[r];
+                    column[r][u] = there ? column_of[r][u * LANES] : -1;
+                    value[r][u] = there ? value_of[r][u * LANES] : 0.0f;
                 }
+                left[r] = max(left[r] - UNROLL * LANES, 0);
+                column_of[r] += UNROLL * LANES;
+                value_of[r] += UNROLL * LANES;
             }
 #pragma unroll
             for (int r = 0; r < ROWS_AT_ONCE; ++r) {

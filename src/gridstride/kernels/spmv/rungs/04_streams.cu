@@ -18,6 +18,9 @@ constexpr int UNROLL = 8;       // entries of a thread on their way
 constexpr int ROOM = THREADS * UNROLL;  // products in shared memory
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
+// Where a product lies, with a word left out behind eight: rows of 8, 16 or 32 entries would all begin in one bank.
+__device__ constexpr int padded(int k) { return k + (k >> 3); }
+
 __device__ __forceinline__ float warp_sum(float value)
 {
 #pragma unroll
@@ -41,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) spmv_streams(
     const float* __restrict__ x, float* __restrict__ y, int rows, int entries)
 {
     __shared__ int starts[ROWS + 1];
-    __shared__ float products[ROOM];
+    __shared__ float products[padded(ROOM)];
     __shared__ float of_warps[WARPS];
 
     const int t = threadIdx.x, lane = t % 32, warp = t / 32;
@@ -60,23 +63,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) spmv_streams(
         const int last = min(first + run, count);
         const int begin = starts[first], end = starts[last];
         if (end - begin <= ROOM) {
+            const int* columns_from = indices + begin + t;
+            const float* values_from = values + begin + t;
+            const int left = end - begin - t;  // from the thread's first entry on
             int column[UNROLL];
             float value[UNROLL];
 #pragma unroll
             for (int u = 0; u < UNROLL; ++u) {
-                const int k = t + u * THREADS;
-                const bool there = k < end - begin;
-                column[u] = there ? __ldcs(indices + begin + k) : -1;
-                value[u] = there ? __ldcs(values + begin + k) : 0.0f;
+                if (u * THREADS < left) column[u] = __ldcs(columns_from + u * THREADS);
+                if (u * THREADS < left) value[u] = __ldcs(values_from + u * THREADS);
             }
 #pragma unroll
             for (int u = 0; u < UNROLL; ++u)
-                if (column[u] >= 0) products[t + u * THREADS] = value[u] * x[column[u]];
+                if (u * THREADS < left) products[padded(t) + u * padded(THREADS)] = value[u] * x[column[u]];
             __syncthreads();
             const int row = first + t / lanes;
             float sum = 0.0f;
             if (row < last)
-                for (int k = starts[row] - begin + t % lanes; k < starts[row + 1] - begin; k += lanes) sum += products[k];
+                for (int k = starts[row] - begin + t % lanes; k < starts[row + 1] - begin; k += lanes)
+                    sum += products[padded(k)];
             for (int away = lanes / 2; away > 0; away /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, away);
             if (row < last && t % lanes == 0) y[first_row + row] = sum;
             __syncthreads();  // all have read the products

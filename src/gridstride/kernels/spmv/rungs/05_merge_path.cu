@@ -20,6 +20,7 @@ constexpr int TILE = THREADS * ITEMS;  // items
 constexpr int TILES = 4;               // of a share
 constexpr int SHARE = TILES * TILE;    // items
 constexpr int MOST_SHARES = (1ll << 32) / SHARE + 1;
+constexpr int ENDS_AHEAD = 2;          // of a thread: more are many short rows, and come from the cache
 constexpr int PROBES = 16;             // of a search, at a time
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 static_assert(THREADS / PROBES > TILES, "a search for each tile and for the end of the last");
@@ -49,7 +50,7 @@ __device__ int rows_ended(const int* __restrict__ offsets, int rows, long long i
     const int lane = threadIdx.x % 32, probe = lane % PROBES;
     int low = 0, high = (int)min((long long)rows, max(item, 0ll));
     while (__any_sync(ALL_LANES, low < high)) {
-        const int step = max(1, (high - low + PROBES) / (PROBES + 1));
+        const int step = (high - low) / (PROBES + 1) + 1;
         const long long row = low + (probe + 1ll) * step - 1;
         const bool before = row < high && end_of(offsets, (int)row) < item;
         const unsigned int votes = __ballot_sync(ALL_LANES, before) >> (lane & PROBES) & 0xffff;
@@ -111,27 +112,36 @@ extern "C" __global__ void __launch_bounds__(THREADS) spmv_merge_path(
     if (t % PROBES == 0 && searched <= TILES) begins[searched] = row_of_tile;
     __syncthreads();
 
-    int word[ITEMS];
+    // Of a tile: its rows' ends and its entries, two ends and all entries of a thread a tile ahead of time.
+    int end_ahead[ENDS_AHEAD], column[ITEMS];
     float value[ITEMS];
     const auto fetch = [&](int tile) {
-        const int row = begins[tile], ends = begins[tile + 1] - row, count = (int)(begin_of(tile + 1) - begin_of(tile));
-        const long long entry = begin_of(tile) - row - ends;  // less the slots before the first product
+        const int row = begins[tile], ends = begins[tile + 1] - row;
+        const long long entry = begin_of(tile) - row;
+        const int left = (int)(begin_of(tile + 1) - begin_of(tile)) - ends - t;
+        const int *ends_from = offsets + row + 1ll + t, *columns_from = indices + entry + t;
+        const float* values_from = values + entry + t;
+#pragma unroll
+        for (int i = 0; i < ENDS_AHEAD; ++i)
+            if (i * THREADS < ends - t) end_ahead[i] = __ldcs(ends_from + i * THREADS);
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
-            const int slot = t + i * THREADS;
-            if (slot < count) word[i] = __ldcs(slot < ends ? offsets + row + 1ll + slot : indices + entry + slot);
-            if (slot < count && slot >= ends) value[i] = __ldcs(values + entry + slot);
+            if (i * THREADS < left) column[i] = __ldcs(columns_from + i * THREADS);
+            if (i * THREADS < left) value[i] = __ldcs(values_from + i * THREADS);
         }
     };
     const auto store = [&](int tile) {
-        const int row = begins[tile], ends = begins[tile + 1] - row, count = (int)(begin_of(tile + 1) - begin_of(tile));
-        const long long entry = begin_of(tile) - row;
+        const int row = begins[tile], ends = begins[tile + 1] - row;
+        const int entry = (int)(begin_of(tile) - row), left = (int)(begin_of(tile + 1) - begin_of(tile)) - ends - t;
+        int *ends_to = items[tile & 1] + t, *products_to = ends_to + ends;
 #pragma unroll
-        for (int i = 0; i < ITEMS; ++i) {
-            const int slot = t + i * THREADS;
-            if (slot < ends) items[tile & 1][slot] = (int)(word[i] - entry);
-            else if (slot < count) items[tile & 1][slot] = __float_as_int(value[i] * x[word[i]]);
-        }
+        for (int i = 0; i < ITEMS; ++i)
+            if (i * THREADS < left) products_to[i * THREADS] = __float_as_int(value[i] * x[column[i]]);
+#pragma unroll
+        for (int i = 0; i < ENDS_AHEAD; ++i)
+            if (i * THREADS < ends - t) ends_to[i * THREADS] = end_ahead[i] - entry;
+        for (int end = t + ENDS_AHEAD * THREADS; end < ends; end += THREADS)
+            items[tile & 1][end] = offsets[row + 1ll + end] - entry;
     };
 
     // The first row to end here may have begun in a share before this one, and the last may go on.
