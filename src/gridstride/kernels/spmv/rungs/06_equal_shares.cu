@@ -1,8 +1,8 @@
 // 06 equal shares: shares of one length as in 05, but within a tile rows are added up as in 04, by as many lanes as its
 // number of rows leaves for each; a row that is long beside the others has a warp.
 //
-// Moves: instructions, to a third: no thread searches or asks item by item which it is, and nothing is scanned. Barriers
-//   to a half. What a tile has bounds what one row can hold up.
+// Moves: barriers, to three fifths, as nothing is scanned, and instructions likewise where rows are of even length: no
+//   thread searches or asks item by item which it is. A tile's length bounds what one row can hold up.
 // Mapping: block b -> items 4096 b to 4096 b + 4095 of the list of 05, in four tiles. Of a tile thread t reads entries
 //   t, t + 128 ..., then a group of 1 to 32 lanes adds up the tile's part of a row. Half a warp searches for where one
 //   tile begins.
