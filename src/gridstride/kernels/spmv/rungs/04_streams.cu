@@ -13,6 +13,7 @@
 
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
+constexpr int BLOCKS = 6;       // of a multiprocessor: with more, the loads on their way no longer fit the registers
 constexpr int ROWS = 256;       // of a block
 constexpr int UNROLL = 8;       // entries of a thread on their way
 constexpr int ROOM = THREADS * UNROLL;  // products in shared memory
@@ -39,7 +40,7 @@ __device__ __forceinline__ float sum_of(
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) spmv_streams(
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) spmv_streams(
     const int* __restrict__ offsets, const int* __restrict__ indices, const float* __restrict__ values,
     const float* __restrict__ x, float* __restrict__ y, int rows, int entries)
 {

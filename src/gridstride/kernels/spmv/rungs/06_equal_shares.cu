@@ -13,6 +13,7 @@
 
 constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
+constexpr int BLOCKS = 12;             // of a multiprocessor: with more, loads on their way no longer fit the registers
 constexpr int ITEMS = 8;               // of a thread
 constexpr int TILE = THREADS * ITEMS;  // items
 constexpr int TILES = 4;               // of a share
@@ -87,7 +88,7 @@ __device__ bool arrive(float* part, float value, int first, int last)
     return true;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) spmv_equal_shares(
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) spmv_equal_shares(
     const int* __restrict__ offsets, const int* __restrict__ indices, const float* __restrict__ values,
     const float* __restrict__ x, float* __restrict__ y, int rows, int entries)
 {
