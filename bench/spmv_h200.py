@@ -2,7 +2,7 @@
 
     python bench/spmv_h200.py [--out FOLDER] [--only MATRIX]… [--scale DIVISOR]
 
-`laplacian`: the plane's, of 4096² cells with five entries each. `even`: 2^20 rows of 32 entries in any columns. `power`:
+`laplacian`: of 4096² cells in the plane, five entries a row. `even`: 2^20 rows of 32 entries in any columns. `power`:
 2^20 rows with as many entries in all, whose lengths fall as a power of their rank: the longest has an eighth of them.
 Each is timed as `gridstride climb` times a rung, in turn with PyTorch's product, which is cuSPARSE's, L2 cold; what was
 computed is compared with the answer. Prints a table and keeps spmv_<chip>.json.
