@@ -271,6 +271,17 @@ def test_a_warp_that_walks_a_tree_together_reads_a_sector_a_node_and_for_two_bod
     assert two["instructions"] < 0.85 * walks["instructions"]
 
 
+def test_a_sparse_matrix_is_a_stream_and_equal_shares_cost_less_row_by_row_than_item_by_item() -> None:
+    rungs = counts("spmv")
+    thread, warp, lanes, streams, merge, shares = (rungs[name] for name in sorted(rungs))
+    assert warp["global_sectors"] < thread["global_sectors"] / 2
+    assert lanes["global_requests"] < warp["global_requests"]
+    assert streams["global_requests"] < lanes["global_requests"] / 2
+    assert streams["global_sectors"] < 0.95 * warp["global_sectors"]
+    assert shares["instructions"] < 0.9 * merge["instructions"]
+    assert shares["barriers"] < 0.65 * merge["barriers"]
+
+
 def test_look_back_reads_once_what_two_phases_read_twice() -> None:
     # Blocks one after another, or how often a tile looks at those before it hangs on how fast these come.
     sectors = {rung: counted["global_sectors"] for rung, counted in counts("scan", workers=1).items()}

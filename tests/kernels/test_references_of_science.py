@@ -46,6 +46,22 @@ def test_fft_is_the_sum_over_all_numbers_of_a_row() -> None:
         assert X[row, k] == pytest.approx([total.real, total.imag], abs=1e-9)
 
 
+@pytest.mark.parametrize(("rows", "columns", "entries"), [(1, 1, 1), (4, 3, 9), (7, 5, 2), (3, 0, 4), (0, 3, 2)])
+def test_spmv_adds_up_each_rows_products(rows: int, columns: int, entries: int) -> None:
+    drawn = {name: DRAW.integers(-(1 << 31), 1 << 31, size) for name, size in
+             (("offsets", rows + 1), ("indices", entries))}  # fmt: skip
+    x, values = DRAW.standard_normal(columns), DRAW.standard_normal(entries)
+    v = find("spmv").problem.arrange({**drawn, "values": values, "x": x})
+    assert v["offsets"][-1] == (entries if rows and columns else 0)
+    y = reference("spmv", **v, values=values, x=x)["y"]
+    assert len(y) == rows
+    for row in range(rows):
+        total = 0.0
+        for k in range(v["offsets"][row], v["offsets"][row + 1]):
+            total += values[k] * x[v["indices"][k]]
+        assert y[row] == pytest.approx(total)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])
 def test_median_is_the_fifth_of_nine(shape: tuple[int, int]) -> None:
     image = DRAW.integers(0, 256, shape)
