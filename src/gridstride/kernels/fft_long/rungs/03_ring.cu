@@ -15,20 +15,12 @@
 
 #include <cooperative_groups.h>
 
-#ifndef WIDTH
-#define WIDTH 16  // columns, or rows, of a tile
-#endif
-#ifndef BLOCKS
-#define BLOCKS 1  // of a multiprocessor
-#endif
-#ifndef AHEAD
-#define AHEAD 2  // rows by which the first step is before the second
-#endif
-#ifndef RING
-#define RING 4  // rows that scratch holds
-#endif
-
 namespace cg = cooperative_groups;
+
+constexpr int AHEAD = 2;  // rows by which the first step is before the second
+constexpr int RING = 4;   // rows that scratch holds
+constexpr int BLOCKS = 1;  // of a multiprocessor
+constexpr int WIDTH = 16;  // columns, or rows, of a tile
 
 constexpr int LENGTH = 1024;  // of one step; a row is that many times as long
 constexpr int SIDE = 32;
