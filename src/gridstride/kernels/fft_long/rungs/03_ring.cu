@@ -2,14 +2,14 @@
 //   follows close behind the first, while that of later rows goes on.
 //
 // Moves: readings and writings of memory, from two of each to one, by the numbers that the L2 holds: a row is 8 MB, and
-//   the ring four of them. What is read once and written once is said to be so (.cs), so that it does not drive the
+//   the ring three of them. What is read once and written once is said to be so (.cs), so that it does not drive the
 //   ring out. Barriers of the grid, one, but before anything else: counters begin at 0.
 // Mapping: a block takes tickets in turn, each a tile of 16 columns or of 16 rows as before. A ticket waits for tickets
 //   below it alone, each of which has been taken by a block that is on the GPU: so nobody waits for ever.
 //
 // entry: fft_long_ring
 // block: 512
-// grid: min(64*rows, SMS)
+// grid: min(16*rows, SMS)
 // shared: 8*32*32*17
 // cooperative: yes
 
@@ -17,8 +17,8 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int AHEAD = 2;  // rows by which the first step is before the second
-constexpr int RING = 4;   // rows that scratch holds
+constexpr int AHEAD = 1;  // rows by which the first step is before the second
+constexpr int RING = 3;   // rows that scratch holds
 constexpr int BLOCKS = 1;  // of a multiprocessor
 constexpr int WIDTH = 16;  // columns, or rows, of a tile
 
@@ -142,13 +142,15 @@ struct Tile {
     bool second;  // step
 };
 
-// The first step of `AHEAD` rows, then both in turn, and in the end the second step of as many rows.
+// The first step of `AHEAD` rows, then of one more and the second step of the first of them, and so on row by row; in
+// the end the second step of as many rows. Between what is waited for and who waits lies at least a row of tickets.
 __device__ __forceinline__ Tile tile_of(int ticket, int tiles)
 {
     const int lead = min(AHEAD * TILES, tiles), both = ticket - lead;
     if (both < 0) return {ticket, false};
     if (both >= 2 * (tiles - lead)) return {ticket - tiles, true};
-    return {both % 2 ? both / 2 : both / 2 + lead, both % 2 == 1};
+    const bool second = both / TILES % 2 == 1;
+    return {both / (2 * TILES) * TILES + both % TILES + (second ? 0 : lead), second};
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)

@@ -1,16 +1,16 @@
 // 04 prefetch: the next tile is on its way to shared memory while the present one is transformed, and two blocks share a
 //   multiprocessor.
 //
-// Moves: waiting for memory. A block of half the width, 8 columns, needs half of the registers and of shared memory; the
-//   exchange takes the real parts and then the imaginary ones through the same half of it, and what it leaves holds the
-//   next tile. Four numbers of two come with each instruction (16 bytes).
+// Moves: waiting for memory: a block of half the width, 8 columns, needs half of the registers and of shared memory, and
+//   the next tile is fetched as soon as the exchange has been read. Two numbers come with each request of a lane
+//   (16 bytes). Instructions: the factors within a tile are read from a table instead of worked out.
 // Mapping: tickets as before. A ticket is taken two tiles ahead, and fetched one ahead where all that it reads has been
 //   counted: a block never waits for what comes behind a tile that it has not finished.
 //
 // entry: fft_long_prefetch
 // block: 256
-// grid: min(128*rows, 2*SMS)
-// shared: 8*1024*8+4*32*(32*9+8)
+// grid: min(16*rows, 2*SMS)
+// shared: 8*32*(32*9+8)+8*1024
 // cooperative: yes
 
 #include <cooperative_groups.h>
@@ -26,7 +26,7 @@ constexpr int LENGTH = 1024;  // of one step; a row is that many times as long
 constexpr int SIDE = 32;
 constexpr int TILES = LENGTH / WIDTH;
 constexpr int THREADS = SIDE * WIDTH;
-constexpr int PITCH = SIDE * (WIDTH + 1) + WIDTH % 32;  // four rows of the exchange, or two, lie in all banks
+constexpr int PITCH = SIDE * (WIDTH + 1) + WIDTH % 16;  // of the exchange: two of its rows lie in all banks
 constexpr int PIECES = LENGTH * WIDTH / 2 / THREADS;  // of 16 bytes, that a thread fetches of a tile
 static_assert(RING > AHEAD, "the first step would wait for a second one that comes behind it");
 
@@ -94,29 +94,6 @@ __device__ __forceinline__ void turn(float2 (&v)[SIDE], float start, float step)
     }
 }
 
-// Frequency k of numbers 32 i + j, which is at reversed(k), goes to where the number's transform `from` is put together
-// from all j: real parts first, then imaginary ones, through the same memory. `spacing` of neighbouring j is such that
-// neither writing nor reading has bank conflicts. `meanwhile` is done when all have begun.
-template <typename Act>
-__device__ __forceinline__ void exchange(
-    float2 (&v)[SIDE], int from, int j, int spacing, float* values, Act meanwhile)
-{
-    float* own = values + j * spacing + from;
-    const float* others = values + threadIdx.x / WIDTH * PITCH + threadIdx.x % WIDTH;
-#pragma unroll
-    for (int k = 0; k < SIDE; ++k) own[k * PITCH] = v[reversed(k)].x;
-    __syncthreads();
-    meanwhile();
-#pragma unroll
-    for (int i = 0; i < SIDE; ++i) v[i].x = others[i * spacing];
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < SIDE; ++k) own[k * PITCH] = v[reversed(k)].y;
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < SIDE; ++i) v[i].y = others[i * spacing];
-}
-
 // What other blocks wrote before they counted is seen behind it.
 __device__ __forceinline__ unsigned int count_of(const unsigned int* place)
 {
@@ -140,7 +117,9 @@ struct Tile {
     bool second;     // step
 };
 
-// The first step of `AHEAD` rows, then both in turn, and in the end the second step of as many rows.
+// The first step of `AHEAD` rows, then of one more and the second step of the first of them, and so on row by row; in
+// the end the second step of as many rows. What a tile waits for lies two rows of tickets before it, so that it is
+// there when the tile is to be fetched.
 __device__ __forceinline__ Tile tile_of(int ticket, int rows)
 {
     const int tiles = rows * TILES, lead = min(AHEAD * TILES, tiles), both = ticket - lead;
@@ -150,8 +129,8 @@ __device__ __forceinline__ Tile tile_of(int ticket, int rows)
         number = ticket - tiles;
         second = true;
     } else if (both >= 0) {
-        number = both % 2 ? both / 2 : both / 2 + lead;
-        second = both % 2 == 1;
+        second = both / TILES % 2 == 1;
+        number = both / (2 * TILES) * TILES + both % TILES + (second ? 0 : lead);
     }
     return {number / TILES, number % TILES * WIDTH, second};
 }
@@ -191,12 +170,13 @@ fft_long_prefetch(const float* x, float* X, float* scratch, unsigned int* counte
     extern __shared__ float4 memory[];
     __shared__ int next_ticket;
     __shared__ bool next_ready;
-    float2* staged = reinterpret_cast<float2*>(memory);
-    float* values = reinterpret_cast<float*>(staged + LENGTH * WIDTH);
+    float2* values = reinterpret_cast<float2*>(memory);  // as they were fetched, and then in exchange
+    float2* factors = values + SIDE * PITCH;             // [k][j]
     const int t = threadIdx.x, lower = t % WIDTH, upper = t / WIDTH, last = 2 * rows * TILES;
     unsigned int *tickets = counters, *columns_done = counters + 1, *rows_done = columns_done + rows;
 
     for (int i = blockIdx.x * THREADS + t; i <= 2 * rows; i += gridDim.x * THREADS) counters[i] = 0;
+    for (int i = t; i < LENGTH; i += THREADS) factors[i] = turned((float)(i / SIDE * (i % SIDE)) / LENGTH);
     cg::this_grid().sync();
 
     int taken = 0;  // by thread 0: the ticket after this one
@@ -213,7 +193,7 @@ fft_long_prefetch(const float* x, float* X, float* scratch, unsigned int* counte
             if (tile.second && t == 0)
                 while (count_of(columns_done + tile.row) < TILES) __nanosleep(64);
             __syncthreads();
-            fetch(tile, x, scratch, staged);
+            fetch(tile, x, scratch, values);
         }
         asm volatile("cp.async.wait_group 0;" ::: "memory");
         __syncthreads();
@@ -222,20 +202,26 @@ fft_long_prefetch(const float* x, float* X, float* scratch, unsigned int* counte
         const int spacing = tile.second ? WIDTH + 1 : WIDTH;
         float2 v[SIDE];
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) v[i] = staged[tile.second ? from * LENGTH + SIDE * i + j : THREADS * i + t];
+        for (int i = 0; i < SIDE; ++i) v[i] = values[tile.second ? from * LENGTH + SIDE * i + j : THREADS * i + t];
         if (t == 0) {
             const Tile next = tile_of(taken, rows);
             next_ticket = taken;
             next_ready = taken < last && (!next.second || count_of(columns_done + next.row) >= TILES);
         }
         transform(v);
-        turn(v, 0.0f, (float)j / LENGTH);
-        exchange(v, from, j, spacing, values, [&] {
-            ticket = next_ticket;
-            ready = next_ready;
-            if (ready) fetch(tile_of(ticket, rows), x, scratch, staged);  // all have read what was there
-            if (t == 0) taken = atomicAdd(tickets, 1u);
-        });
+#pragma unroll
+        for (int k = 1; k < SIDE; ++k) v[reversed(k)] = v[reversed(k)] * factors[k * SIDE + j];
+        __syncthreads();  // all have read what was fetched
+#pragma unroll
+        for (int k = 0; k < SIDE; ++k) values[k * PITCH + j * spacing + from] = v[reversed(k)];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < SIDE; ++i) v[i] = values[upper * PITCH + i * spacing + lower];
+        ticket = next_ticket;
+        ready = next_ready;
+        __syncthreads();
+        if (ready) fetch(tile_of(ticket, rows), x, scratch, values);
+        if (t == 0) taken = atomicAdd(tickets, 1u);
         transform(v);
 
         // Columns: frequency k1 of column n2 is left at [k1][n2], turned by k1 n2 / 1048576.
