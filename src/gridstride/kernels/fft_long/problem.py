@@ -32,16 +32,16 @@ def magnitude(v: Values) -> dict[str, Array]:
     return {"X": np.broadcast_to(abs(v["x"]).sum((1, 2), keepdims=True), v["x"].shape)}
 
 
-def waves(v: Values, draw: Generator) -> dict[str, Any]:
-    """One wave a row: all that there is lies at one frequency, and the others are nothing but rounding."""
-    turns = draw.integers(LENGTH, size=(len(v["x"]), 1)) * np.arange(LENGTH) % LENGTH / LENGTH
-    return {"x": parts(np.exp(2j * np.pi * turns)).astype(np.float32)}
-
-
-def impulses(v: Values, draw: Generator) -> dict[str, Any]:
-    """A single 1 a row, so that the result is the factors themselves, each by itself."""
-    x = np.zeros_like(v["x"])
-    x[np.arange(len(x)), draw.integers(LENGTH, size=len(x)), draw.integers(2, size=len(x))] = 1.0
+def waves_and_impulses(v: Values, draw: Generator) -> dict[str, Any]:
+    """Each row one wave or a single 1: all that there is lies at one frequency, and the others are nothing but
+    rounding; or the result is the factors themselves, each by itself.
+    """
+    x, rows = np.zeros_like(v["x"]), len(v["x"])
+    for row, frequency, part in zip(x, draw.integers(LENGTH, size=rows), draw.integers(4, size=rows), strict=True):
+        if part < 2:
+            row[frequency, part] = 1.0
+        else:
+            row[:] = parts(np.exp(2j * np.pi / LENGTH * (frequency * np.arange(LENGTH) % LENGTH)))
     return {"x": x}
 
 
@@ -64,13 +64,14 @@ problem = Problem(
     ),
     reference=reference,
     magnitude=magnitude,
-    special={"waves": waves, "impulses": impulses},
+    special={"waves and impulses": waves_and_impulses},
     terms="2048",  # however plainly both steps of the usual way, of 1,024 each, add up
     alignment=256,  # where allocators begin an array; a row is 8 MB, so that none begins elsewhere
     zeros=("rows",),
     without={
         "nonfinite": "what becomes of an infinity hangs on which factors of 1 and 0 are multiplied by",
         "not a number": "the same: a factor of 1 leaves the imaginary part of a number alone whose real part is NaN",
+        "spikes": "impulses, and what normal data says besides",
         "small": "a transform is linear: of numbers of another size it is what it is of others, times as much",
         "denormal": "the same, and of a million of them what rounding leaves",
         "zeros": "the same, times 0",
