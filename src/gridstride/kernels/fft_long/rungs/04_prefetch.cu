@@ -1,8 +1,8 @@
-// 04 prefetch: the next tile is on its way to shared memory while the present one is transformed, and two blocks share a
-//   multiprocessor.
+// 04 prefetch: the next tile is on its way to shared memory while the present one is transformed, and two blocks share
+//   a multiprocessor.
 //
-// Moves: waiting for memory: a block of half the width, 8 columns, needs half of the registers and of shared memory, and
-//   the next tile is fetched as soon as the exchange has been read. Two numbers come with each request of a lane
+// Moves: waiting for memory: a block of half the width, 8 columns, needs half of the registers and of shared memory,
+//   and the next tile is fetched as soon as the exchange has been read. Two numbers come with each request of a lane
 //   (16 bytes). Instructions: the factors within a tile are read from a table instead of worked out.
 // Mapping: tickets as before. A ticket is taken two tiles ahead, and fetched one ahead where all that it reads has been
 //   counted: a block never waits for what comes behind a tile that it has not finished.

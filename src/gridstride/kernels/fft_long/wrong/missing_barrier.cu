@@ -118,7 +118,7 @@ fft_long_missing_barrier(const float* x, float* X, float* scratch, unsigned int*
         transform_tile(v, lower, upper, WIDTH, exchange);
         turn(v, (float)(column * upper) / (LENGTH * LENGTH), (float)column / (LENGTH * SIDE));
 #pragma unroll
-        for (int k = 0; k < SIDE; ++k) to[(upper + SIDE * k) * LENGTH] = v[reversed(k)];
+        for (int k = 0; k < SIDE; ++k) to[(upper + SIDE * k) * LENGTH] = v[reversed(k)];  // <- here
     }
     __syncthreads();
 
@@ -130,7 +130,7 @@ fft_long_missing_barrier(const float* x, float* X, float* scratch, unsigned int*
         float2* to = reinterpret_cast<float2*>(X) + row + first + lower;
         float2 v[SIDE];
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) v[i] = from[SIDE * i];
+        for (int i = 0; i < SIDE; ++i) v[i] = from[SIDE * i];  // <- here
         transform_tile(v, line, j, WIDTH + 1, exchange);
 #pragma unroll
         for (int k = 0; k < SIDE; ++k) to[(upper + SIDE * k) * LENGTH] = v[reversed(k)];

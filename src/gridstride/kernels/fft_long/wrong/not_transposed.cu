@@ -133,6 +133,6 @@ fft_long_not_transposed(const float* x, float* X, float* scratch, unsigned int* 
         for (int i = 0; i < SIDE; ++i) v[i] = from[SIDE * i];
         transform_tile(v, line, j, WIDTH + 1, exchange);
 #pragma unroll
-        for (int k = 0; k < SIDE; ++k) to[upper + SIDE * k] = v[reversed(k)];  // <- here
+        for (int k = 0; k < SIDE; ++k) to[upper + SIDE * k] = v[reversed(k)];
     }
 }

@@ -176,7 +176,8 @@ fft_long_ring_of_one(const float* x, float* X, float* scratch, unsigned int* cou
             transform_tile(v, lower, upper, WIDTH, exchange);
             turn(v, (float)(column * upper) / (LENGTH * LENGTH), (float)column / (LENGTH * SIDE));
 #pragma unroll
-            for (int k = 0; k < SIDE; ++k) __stcg(square + (upper + SIDE * k) * LENGTH + column, v[reversed(k)]);
+            for (int k = 0; k < SIDE; ++k)
+                __stcg(square + (upper + SIDE * k) * LENGTH + column, v[reversed(k)]);  // <- here
             if (t == 0) next = taken;  // all have read the one before: there were barriers since
             count_tile(columns_done + row);
         }
@@ -187,7 +188,7 @@ fft_long_ring_of_one(const float* x, float* X, float* scratch, unsigned int* cou
             float2* to = reinterpret_cast<float2*>(X) + (size_t)row * LENGTH * LENGTH + first + lower;
             wait_for(columns_done + row);
 #pragma unroll
-            for (int i = 0; i < SIDE; ++i) v[i] = __ldcg(square + (first + line) * LENGTH + SIDE * i + j);
+            for (int i = 0; i < SIDE; ++i) v[i] = __ldcg(square + (first + line) * LENGTH + SIDE * i + j);  // <- here
             transform_tile(v, line, j, WIDTH + 1, exchange);
 #pragma unroll
             for (int k = 0; k < SIDE; ++k) __stcs(to + (upper + SIDE * k) * LENGTH, v[reversed(k)]);
