@@ -10,7 +10,7 @@
 // entry: fft_long_prefetch
 // block: 256
 // grid: min(16*rows, 2*SMS)
-// shared: 8*32*(32*9+8)+8*1024
+// shared: 8*32*(32*8+8)+8*1024
 // cooperative: yes
 
 #include <cooperative_groups.h>
@@ -26,7 +26,7 @@ constexpr int LENGTH = 1024;  // of one step; a row is that many times as long
 constexpr int SIDE = 32;
 constexpr int TILES = LENGTH / WIDTH;
 constexpr int THREADS = SIDE * WIDTH;
-constexpr int PITCH = SIDE * (WIDTH + 1) + WIDTH % 16;  // of the exchange: two of its rows lie in all banks
+constexpr int PITCH = SIDE * WIDTH + WIDTH % 16;  // of the exchange: two of its rows lie in all banks
 constexpr int PIECES = LENGTH * WIDTH / 2 / THREADS;  // of 16 bytes, that a thread fetches of a tile
 static_assert(RING > AHEAD, "the first step would wait for a second one that comes behind it");
 
@@ -140,11 +140,19 @@ __device__ __forceinline__ float2* square_of(float* scratch, int row)
     return reinterpret_cast<float2*>(scratch) + (size_t)(row % RING) * LENGTH * LENGTH;
 }
 
-// Numbers [n1][column] of a tile of columns, or [row][n2] of a tile of rows, which lie in memory one after the other.
+// Where number j of transform `number` stands in a row of the exchange: so that 16 lanes meet no bank twice, whether they
+// have neighbouring numbers of one transform, or neighbouring transforms.
+__device__ __forceinline__ int swizzled(int j, int number)
+{
+    return j * WIDTH + (number ^ j / (16 / WIDTH) % WIDTH);
+}
+
+// The 32 numbers that thread t begins with come to be `THREADS` apart, from t on. Of a tile of columns they lie so in
+// memory, [n1][column]; a tile of rows, [row][n2], is one piece of memory.
 __device__ __forceinline__ void fetch(const Tile& tile, const float* x, float* scratch, float2* staged)
 {
-    const unsigned int to = (unsigned int)__cvta_generic_to_shared(staged) + 16 * threadIdx.x;
     if (!tile.second) {
+        const unsigned int to = (unsigned int)__cvta_generic_to_shared(staged) + 16 * threadIdx.x;
         const int n = 2 * threadIdx.x;
         const float2* from = reinterpret_cast<const float2*>(x) + (size_t)tile.row * LENGTH * LENGTH + tile.first
                              + n / WIDTH * LENGTH + n % WIDTH;
@@ -155,11 +163,16 @@ __device__ __forceinline__ void fetch(const Tile& tile, const float* x, float* s
             asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to + 16 * THREADS * i),
                          "l"(from + 2 * THREADS / WIDTH * LENGTH * i), "l"(once) : "memory");
     } else {
-        const float2* from = square_of(scratch, tile.row) + tile.first * LENGTH + 2 * threadIdx.x;
+        constexpr int STEP = 2 * THREADS;  // numbers
+        const int n = 2 * threadIdx.x;
+        const float2* from = square_of(scratch, tile.row) + tile.first * LENGTH + n;
+        const unsigned int place = (unsigned int)__cvta_generic_to_shared(staged + n / SIDE * THREADS + n % SIDE);
 #pragma unroll
-        for (int i = 0; i < PIECES; ++i)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + 16 * THREADS * i),
-                         "l"(from + 2 * THREADS * i) : "memory");
+        for (int i = 0; i < PIECES; ++i) {
+            const int row = STEP * i / LENGTH, rest = STEP * i % LENGTH;
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + 8 * (rest * WIDTH + row * SIDE)),
+                         "l"(from + STEP * i) : "memory");
+        }
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -199,10 +212,9 @@ fft_long_prefetch(const float* x, float* X, float* scratch, unsigned int* counte
         __syncthreads();
 
         const int from = tile.second ? t / SIDE : lower, j = tile.second ? t % SIDE : upper;
-        const int spacing = tile.second ? WIDTH + 1 : WIDTH;
         float2 v[SIDE];
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) v[i] = values[tile.second ? from * LENGTH + SIDE * i + j : THREADS * i + t];
+        for (int i = 0; i < SIDE; ++i) v[i] = values[THREADS * i + t];
         if (t == 0) {
             const Tile next = tile_of(taken, rows);
             next_ticket = taken;
@@ -213,10 +225,10 @@ fft_long_prefetch(const float* x, float* X, float* scratch, unsigned int* counte
         for (int k = 1; k < SIDE; ++k) v[reversed(k)] = v[reversed(k)] * factors[k * SIDE + j];
         __syncthreads();  // all have read what was fetched
 #pragma unroll
-        for (int k = 0; k < SIDE; ++k) values[k * PITCH + j * spacing + from] = v[reversed(k)];
+        for (int k = 0; k < SIDE; ++k) values[k * PITCH + swizzled(j, from)] = v[reversed(k)];
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < SIDE; ++i) v[i] = values[upper * PITCH + i * spacing + lower];
+        for (int i = 0; i < SIDE; ++i) v[i] = values[upper * PITCH + swizzled(i, lower)];
         ticket = next_ticket;
         ready = next_ready;
         __syncthreads();
