@@ -62,6 +62,15 @@ def test_spmv_adds_up_each_rows_products(rows: int, columns: int, entries: int) 
         assert y[row] == pytest.approx(total)
 
 
+def test_fft_long_is_the_sum_over_all_numbers_of_a_row() -> None:
+    length = 1 << 20
+    x, n = DRAW.standard_normal((2, length, 2)), np.arange(length)
+    X = reference("fft_long", x=x)["X"]
+    for row, k in ((0, 0), (0, 1), (1, 1023), (1, 1024), (0, 1_000_000)):
+        total = ((x[row, :, 0] + 1j * x[row, :, 1]) * np.exp(-2j * math.pi / length * (k * n % length))).sum()
+        assert X[row, k] == pytest.approx([total.real, total.imag], abs=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (5, 4)])
 def test_median_is_the_fifth_of_nine(shape: tuple[int, int]) -> None:
     image = DRAW.integers(0, 256, shape)
