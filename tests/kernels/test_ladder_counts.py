@@ -213,11 +213,10 @@ def test_fewer_rounds_of_a_fourier_transform_are_fewer_exchanges() -> None:
 @pytest.mark.slow
 def test_a_long_fourier_transform_in_four_steps_moves_a_fifth_and_needs_fewer_instructions_with_a_table() -> None:
     rungs = counts("fft_long")
-    rounds, steps, ring, prefetch = (rungs[name] for name in sorted(rungs))
+    rounds, steps, ring = (rungs[name] for name in sorted(rungs))
     assert steps["global_sectors"] < rounds["global_sectors"] / 4.9
     assert ring["global_sectors"] < 1.01 * steps["global_sectors"]  # the ring stays in the L2, which nobody counts here
     assert steps["bank_conflicts"] == ring["bank_conflicts"] == 0
-    assert prefetch["instructions"] < 0.9 * ring["instructions"]
 
 
 def test_a_median_by_a_network_needs_no_branches_and_four_share_their_sorted_columns() -> None:

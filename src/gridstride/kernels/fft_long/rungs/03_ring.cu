@@ -2,7 +2,7 @@
 //   follows close behind the first, while that of later rows goes on.
 //
 // Moves: readings and writings of memory, from two of each to one, by the numbers that the L2 holds: a row is 8 MB, and
-//   the ring three of them. What is read once and written once is said to be so (.cs), so that it does not drive the
+//   the ring five of them. What is read once and written once is said to be so (.cs), so that it does not drive the
 //   ring out. Barriers of the grid, one, but before anything else: counters begin at 0.
 // Mapping: a block takes tickets in turn, each a tile of 16 columns or of 16 rows as before. A ticket waits for tickets
 //   below it alone, each of which has been taken by a block that is on the GPU: so nobody waits for ever.
@@ -17,8 +17,8 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int AHEAD = 1;  // rows by which the first step is before the second
-constexpr int RING = 3;   // rows that scratch holds
+constexpr int AHEAD = 2;  // rows by which the first step is before the second
+constexpr int RING = 5;   // rows that scratch holds
 constexpr int BLOCKS = 1;  // of a multiprocessor
 constexpr int WIDTH = 16;  // columns, or rows, of a tile
 

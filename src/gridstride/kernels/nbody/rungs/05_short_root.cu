@@ -3,13 +3,13 @@
 // Moves: instructions, by a sixth. rsqrtf gives numbers below 1.2e-38 their roots as well: a comparison and two products
 //   around the root of each pair. .ftz takes them for 0, whose root is infinite. Nothing else comes of it: the cube of
 //   the root of a number so small is beyond float32 either way. Shared wavefronts, to a half of 04's.
-// Mapping: thread t of block b -> bodies b * 1024 + t, + 128 ... + 896.
+// Mapping: thread t of block b -> bodies b * 2048 + t, + 256 ... + 1792.
 //
 // entry: nbody_short_root
-// block: 128
-// grid: ceil(m/1024)
+// block: 256
+// grid: ceil(m/2048)
 
-constexpr int TILE = 128;  // sources of a tile, and threads of a block
+constexpr int TILE = 256;  // sources of a tile, and threads of a block
 constexpr int OWN = 8;     // bodies of a thread
 
 __device__ __forceinline__ float4 load(const float* bodies, int j, int n, bool vectors)
@@ -34,7 +34,7 @@ __device__ __forceinline__ void pull(float3& a, float4 own, float4 other, float 
     a = make_float3(a.x + weight * dx, a.y + weight * dy, a.z + weight * dz);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE)
+extern "C" __global__ void __launch_bounds__(TILE, 2)
 nbody_short_root(const float* __restrict__ bodies, const float* __restrict__ sources,
                  float* __restrict__ accelerations, int m, int n, float softening)
 {
@@ -49,7 +49,7 @@ nbody_short_root(const float* __restrict__ bodies, const float* __restrict__ sou
     for (int start = 0; start < n; start += TILE) {
         tile[threadIdx.x] = load(sources, start + threadIdx.x, n, vectors);
         __syncthreads();
-#pragma unroll 4
+#pragma unroll 16
         for (int j = 0; j < TILE; ++j) {
             const float4 other = tile[j];
 #pragma unroll
