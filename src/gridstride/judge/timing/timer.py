@@ -15,9 +15,11 @@ host's clock is held against the events of every batch, as is when the whole dev
 from __future__ import annotations
 
 import importlib
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -27,7 +29,7 @@ from gridstride.judge.cases.data import generate
 from gridstride.judge.execution.buffers import Buffers, Stock
 from gridstride.judge.execution.runnable import Runnable
 from gridstride.judge.problem import Case, Peer, Problem, Values
-from gridstride.judge.reference.pieces import answers
+from gridstride.judge.reference.pieces import Answer, answers
 from gridstride.judge.timing.clocks import Lap, disagreement, multiprocessor_mhz
 from gridstride.judge.timing.interval import interval, narrow
 from gridstride.judge.timing.turns import Call, JudgedKernel, TimedSet, TimedTurns
@@ -85,7 +87,7 @@ class Timer:
         _, moved = problem.work(problem.timed)
         count = max(_FEWEST_SETS, ceil(_L2_TIMES * device.properties.l2_bytes / max(moved, 1)))
         progress(f"drawing {count} sets of data to time, and working out what must come of them")
-        self._sets = tuple(self._drawn(seed + number) for number in range(count))
+        self._sets = self._drawn([seed + number for number in range(count)])
         self._spare = Buffers(device, problem, self._sizes, self._sets[0].inputs)
         self._spare.fill(0)
         self._peers = {name: call for name, peer in problem.peers.items() if (call := self._peer(peer))}
@@ -109,12 +111,23 @@ class Timer:
         return Timing(statistics.median(times), (quartiles[2] - quartiles[0]) / 2, len(times), peers, own.right,
                       interval(times), disagreement(own_turns.laps), warm, mhz)  # fmt: skip
 
-    def _drawn(self, seed: int) -> TimedSet:
-        case = Case(self._sizes, "normal", seed, hidden=True)
-        inputs = generate(self._problem, case)
-        buffers = Buffers(self._device, self._problem, self._sizes, inputs)
-        stock = Stock(self._device, self._problem, self._sizes, inputs)
-        return TimedSet(inputs, answers(self._problem, case, inputs), stock, buffers)
+    def _drawn(self, seeds: Sequence[int]) -> tuple[TimedSet, ...]:
+        """A set for each seed. What must come of one may take seconds, and small ones are many: processors share them.
+        Of large ones there are two, and memory for one at a time.
+        """
+
+        def answered(seed: int) -> tuple[dict[str, Any], dict[str, Answer]]:
+            case = Case(self._sizes, "normal", seed, hidden=True)
+            inputs = generate(self._problem, case)
+            return inputs, answers(self._problem, case, inputs)
+
+        sets = []
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(seeds) // 2))) as threads:
+            for inputs, right in threads.map(answered, seeds):
+                buffers = Buffers(self._device, self._problem, self._sizes, inputs)
+                stock = Stock(self._device, self._problem, self._sizes, inputs)
+                sets.append(TimedSet(inputs, right, stock, buffers))
+        return tuple(sets)
 
     def _warmed_up(self, own: JudgedKernel) -> dict[str, TimedTurns]:
         """The peers by name and, under no name, the kernel; each has been launched."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -51,7 +52,8 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 
 
 def _at(place: tuple[str, int], file: str | None) -> str:
-    return f"in line {place[1]}" if place[0] == file else f"at {place[0]}:{place[1]}"
+    same = file is not None and os.path.abspath(place[0]) == os.path.abspath(file)  # one compiler names it whole
+    return f"in line {place[1]}" if same else f"at {place[0]}:{place[1]}"
 
 
 def between_streams(
