@@ -284,7 +284,7 @@ class Board:
         self.activity.copied(nbytes, kind)
         if self._copies is not None:
             self._copies.copied(nbytes, kind, call.origin)
-        direct = self._peers.are_enabled(call.from_device, call.to_device)
+        direct = kind == TO_PEER and self._peers.are_enabled(call.from_device, call.to_device)
         if kind == TO_PEER:
             self.activity.copied_to_peer(nbytes, call.from_device, call.to_device, direct=direct)
         if call.waits and kind not in (WITHIN, TO_PEER):

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ Crossing = Mapping[tuple[int, int], int]
 """Bytes from one GPU to another."""
 
 
-@dataclass(frozen=True, slots=True)
-class CopyCall:
+class CopyCall(NamedTuple):  # a program may make a million: a dataclass takes four times as long
     """A copy as libcudart tells of it, in the order of the callback's words; an address is 0 where the bytes are not in
     one piece. `kind` is a cudaMemcpyKind, the devices are those that the bytes go to and come from.
     """
