@@ -50,6 +50,14 @@ class ByteUse(NamedTuple):
     some: int = 0
 
 
+class GuardedRange(NamedTuple):
+    """Whole pages, and whether the host may read them."""
+
+    start: int
+    end: int
+    readable: int
+
+
 @dataclass(slots=True, eq=False)
 class StreamWork:
     """Work that a stream was given."""
@@ -58,16 +66,10 @@ class StreamWork:
     moment: Moment
     uses: list[ByteUse]
     sites: Sequence[Any] = ()
+    guards: tuple[GuardedRange, ...] = ()
+    """Pages that the host must not use until it has waited."""
     told: bool = False
     """Whether the host's use of its bytes was a finding: one is enough."""
-
-
-class GuardedRange(NamedTuple):
-    """Whole pages, and whether the host may read them."""
-
-    start: int
-    end: int
-    readable: int
 
 
 class HostMemory(Protocol):
@@ -90,8 +92,11 @@ class _Visible:
 
     def pages(self, spans: Spans) -> Iterator[tuple[int, int]]:
         """Of the pages that such memory has to itself those that the spans cover, as far as it reaches."""
+        lowest, highest = int(spans.start[0]), int(spans.end[-1])
         for start, nbytes in self.ranges.items():
             end = start + nbytes
+            if end <= lowest or highest <= start:
+                continue
             inside = (spans.end > start) & (spans.start < end)
             for low, high in zip(spans.start[inside].tolist(), spans.end[inside].tolist(), strict=True):
                 first = start if low <= start else -(-low // _PAGE) * _PAGE
@@ -124,12 +129,16 @@ class StreamOrder:
         with self._lock:
             for piece in self._open:
                 piece.uses = [use._replace(spans=use.spans.without(address, address + nbytes)) for use in piece.uses]
+                piece.uses = [use for use in piece.uses if len(use.spans)]
             if visible:
                 self._visible.ranges[address] = nbytes
 
     def freed(self, address: int) -> None:
         with self._lock:
-            if self._visible.ranges.pop(address, None) is not None:
+            nbytes = self._visible.ranges.pop(address, None)
+            if nbytes is not None:
+                for piece in self._open:
+                    piece.guards = tuple(each for each in piece.guards if not address <= each.start < address + nbytes)
                 self._guard()
 
     def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
@@ -213,6 +222,11 @@ class StreamOrder:
                     self._compare(other, piece)
             if piece.uses:
                 self._open = [*self._open[-_OPEN + 1 :], piece]
+                piece.guards = tuple(
+                    GuardedRange(first, last, int(not use.writes))
+                    for use in sorted(piece.uses, key=lambda use: use.writes)
+                    for first, last in self._visible.pages(use.spans)
+                )
             return piece
 
     def _access(self, kernel: str, stream: int, verb: str = "") -> StreamAccess:
@@ -325,15 +339,12 @@ class StreamOrder:
     def _guard(self) -> None:
         """What the host must not use now; nothing while work is under way, but for a host function's."""
         ranges: list[GuardedRange] = []
-        if self._busy == 0 or self._views:
+        if self._busy == 0:
             host = self._as_host()
-            pieces = [piece for piece in self._open if not piece.told and not host.knows(piece.moment)]
-            for writes in (False, True):  # what is written may not even be read
-                ranges += [
-                    GuardedRange(first, last, int(not writes))
-                    for piece in pieces for use in piece.uses if use.writes == writes
-                    for first, last in self._visible.pages(use.spans)
-                ]  # fmt: skip
+            for piece in self._open:
+                if piece.guards and not piece.told and not host.knows(piece.moment):
+                    ranges += piece.guards
+            ranges.sort(key=lambda each: -each.readable)  # what is written may not even be read
         self._host.guard(ranges[-_MOST_GUARDED:])
 
     # -- times, by this machine's clock -------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ class Spans:
 
     def without(self, start: int, end: int) -> Spans:
         """Those that do not meet these bytes."""
+        if not len(self) or self.end[-1] <= start or end <= self.start[0]:
+            return self
         keep = (self.start >= end) | (self.end <= start)
         return self if keep.all() else Spans(self.start[keep], self.end[keep], self.site[keep])
 
