@@ -195,7 +195,6 @@ def test_a_fault_in_the_kernel_comes_out_of_the_op(ops):
         ("row_dot", lambda: (rows(2, 3), rows(3).float()), TypeError, "w is float32"),
         ("row_dot", lambda: (rows(2, 3), rows(3).to("meta")), ValueError, "w is on meta, not on cpu as x is"),
         ("scale", lambda: (torch.ones(4, 4).t(), 1.0), ValueError, r"x has strides \(1, 4\); in place it must be"),
-        ("scale", lambda: (torch.ones(4, requires_grad=True), 1.0), ValueError, "x requires a gradient, and an op"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(ops, name, args, error, message):
@@ -208,6 +207,35 @@ def test_a_gradient_through_an_op_without_one(ops):
     x = rows(3).requires_grad_()
     with pytest.raises(NotImplementedError, match="mine::gelu_backward has no derivative"):
         ops.gelu_backward(rows(3), x).sum().backward()
+
+
+@on_the_virtual_gpu
+def test_what_is_written_in_place_holds_its_own_values_outside_of_autograd(ops):
+    with pytest.raises(NotImplementedError, match="mine::scale has no derivative: it writes x in place"):
+        ops.scale(torch.ones(4, requires_grad=True), 1.0)
+    negated = torch._neg_view(torch.ones(4))
+    with pytest.raises(ValueError, match=r"mine::scale: x is a negated view.*x\.resolve_neg\(\)"):
+        ops.scale(negated, 2.0)
+    assert negated.tolist() == [-1.0] * 4
+
+
+@on_the_virtual_gpu
+@pytest.mark.parametrize("give", [lambda dy, x: {"x": dy, "w": None}, lambda dy, x: (dy, None)], ids=["name", "order"])
+def test_a_gradient_that_backward_gives_as_none(ops, give):
+    op = gs.torch_op(
+        "mine::none_dot", ops.module["row_dot"], grid=1, block=256, backward=give,
+        shape={"x": "*rows width", "w": "width", "y": "*rows", "length": "*rows"},
+    )  # fmt: skip
+    with pytest.raises(NotImplementedError, match="mine::none_dot: w has no gradient; backward gives x"):
+        op(rows(2, 3).requires_grad_(), rows(3).requires_grad_())[0].sum().backward()
+
+
+@on_the_virtual_gpu
+def test_forward_mode_is_refused_with_and_without_a_backward_pass(ops):
+    for op in (ops.gelu, ops.twice):
+        x = rows(8, dtype=torch.float32)
+        with pytest.raises(NotImplementedError, match=f"{op._schema.name} has no derivative in forward mode"):
+            torch.func.jvp(op, (x,), (x,))
 
 
 @on_the_virtual_gpu

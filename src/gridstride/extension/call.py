@@ -152,17 +152,18 @@ class OpCall:
         raise TypeError(f"{self.definition.name}: {wrong} is {actual_dtypes[wrong]}; there is a kernel for {listed}")
 
     def _check_written(self, values: dict[str, Any]) -> None:
-        """What is written in place must be where it is, and out of autograd's sight."""
+        """What is written in place must be where it is, and not as its negative or its conjugate."""
         op = self.definition.name
-        wanting = [name for name in self._inputs if values[name].requires_grad and torch.is_grad_enabled()]
-        if wanting:
-            raise ValueError(
-                f"{op}: {wanting[0]} requires a gradient, and an op that writes {', '.join(self._written)} in place "
-                "has none: call it under torch.no_grad(), or let the kernel write to another array"
-            )
         for name in self._written:
-            if not values[name].is_contiguous():
-                raise ValueError(f"{op}: {name} has strides {values[name].stride()}; in place it must be contiguous")
+            tensor = values[name]
+            if not tensor.is_contiguous():
+                raise ValueError(f"{op}: {name} has strides {tensor.stride()}; in place it must be contiguous")
+            if tensor.is_neg() or tensor.is_conj():
+                view, method = ("negated", "neg") if tensor.is_neg() else ("conjugated", "conj")
+                raise ValueError(
+                    f"{op}: {name} is a {view} view, whose memory holds other values; in place it must hold its own: "
+                    f"pass {name}.resolve_{method}()"
+                )
 
     def _dense(self, bound: Given) -> dict[str, Any]:
         """The values with copies of inputs that are not contiguous, or begin between the vectors that are read."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from gridstride.extension.autograd import register_gradient, register_refusal
 from gridstride.extension.call import OpCall, torch_dtype
 from gridstride.extension.definition import IN_PLACE, OUTPUT, Definition
-from gridstride.extension.gradient import Gradient, no_gradient
+from gridstride.extension.gradient import Gradient
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _libraries: dict[str, torch.library.Library] = {}
@@ -35,12 +36,21 @@ def register(definition: Definition, backward: Any, cpu: Any) -> Any:
     library.impl(short, call.cuda, "CUDA")
     library.impl(short, call.cpu, "CPU")
     torch.library.register_fake(name, call.fake, lib=library)
+    op = getattr(getattr(torch.ops, namespace), short).default
     if gradient is not None:
-        torch.library.register_autograd(name, gradient.give, setup_context=gradient.keep, lib=library)
-    elif not definition.of(IN_PLACE):
-        torch.library.register_autograd(name, no_gradient(name), lib=library)
+        register_gradient(library, op, gradient.give, gradient.keep)
+    else:
+        register_refusal(library, op, _instead(definition))
     _libraries[name] = library
-    return getattr(getattr(torch.ops, namespace), short).default
+    return op
+
+
+def _instead(definition: Definition) -> str:
+    """What to do where a gradient of an op without one is wanted."""
+    if written := definition.of(IN_PLACE):
+        way_out = "call it under torch.no_grad(), or let the kernel write to another array"
+        return f"it writes {', '.join(written)} in place: {way_out}"
+    return "gs.torch_op(…, backward=…) gives it one"
 
 
 def _check_name(name: str) -> None:
