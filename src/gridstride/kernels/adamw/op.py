@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import ceil_div, check, check_alike, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -29,7 +30,7 @@ def adamw_(
     param and grad of one shape and dtype, the moments float32 (float64 where those are); all but grad contiguous.
     """
     with torch.no_grad():
-        torch.ops.gridstride.adamw_(param, grad, exp_avg, exp_avg_sq, step, lr, *betas, eps, weight_decay)
+        _call(param, grad, exp_avg, exp_avg_sq, step, lr, *betas, eps, weight_decay)
 
 
 def _check(param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int) -> None:
@@ -134,3 +135,6 @@ class AdamW(torch.optim.AdamW):
             param, param.grad, *moments, step=int(state["step"]), lr=float(group["lr"]), betas=group["betas"],
             eps=group["eps"], weight_decay=group["weight_decay"],
         )  # fmt: skip
+
+
+_call = without_gradient("gridstride::adamw_", _cuda, instead="use gridstride.ops.adamw_")

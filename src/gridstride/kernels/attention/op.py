@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.kernels.attention.launch import RUNG, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.op import attention_with_gradient, why_not_faster
-from gridstride.kernels.torch_op import once_differentiable
+from gridstride.kernels.boundary import refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, int past, float scale) -> Tensor")
@@ -123,4 +123,4 @@ def _torchs(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
     return out.masked_fill(nothing, 0.0).contiguous()
 
 
-once_differentiable("gridstride::attention", "gridstride.ops.attention, which takes PyTorch's kernels for gradients")
+refuse_gradient("gridstride::attention", "use gridstride.ops.attention on tensors that require one")

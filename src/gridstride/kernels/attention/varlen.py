@@ -11,7 +11,8 @@ from gridstride.kernels.attention.launch import RUNG, run_packed_rung, why_not_o
 from gridstride.kernels.attention.packed import Sequences, check_packed, check_sequences
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_packed_rung as run_packed_backward
-from gridstride.kernels.torch_op import check, check_alike, once_differentiable, properties
+from gridstride.kernels.boundary import add_gradient, refuse_gradient
+from gridstride.kernels.torch_op import check, check_alike, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -233,5 +234,7 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
     return (*slopes, *[None] * 6)
 
 
-torch.library.register_autograd("gridstride::varlen_attention", _gradient, setup_context=_keep)
-once_differentiable("gridstride::varlen_attention_backward", "gridstride.ops.attention of each sequence")
+add_gradient("gridstride::varlen_attention", keep=_keep, gradient=_gradient)
+refuse_gradient(
+    "gridstride::varlen_attention_backward", "for second derivatives use gridstride.ops.attention of each sequence"
+)

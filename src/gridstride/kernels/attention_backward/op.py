@@ -10,7 +10,8 @@ from torch import Tensor
 from gridstride.kernels.attention.launch import bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_rung as run_backward
-from gridstride.kernels.torch_op import check, check_alike, once_differentiable, properties
+from gridstride.kernels.boundary import add_gradient, refuse_gradient
+from gridstride.kernels.torch_op import check, check_alike, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, int past, float scale) -> (Tensor, Tensor)")
@@ -161,5 +162,7 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
     return (*slopes, None, None)
 
 
-torch.library.register_autograd("gridstride::attention_with_lse", _gradient, setup_context=_keep)
-once_differentiable("gridstride::attention_backward", "gridstride.ops.attention with backward='pytorch'")
+add_gradient("gridstride::attention_with_lse", keep=_keep, gradient=_gradient)
+refuse_gradient(
+    "gridstride::attention_backward", "for second derivatives use gridstride.ops.attention with backward='pytorch'"
+)

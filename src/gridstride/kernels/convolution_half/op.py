@@ -8,14 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check,
-    launcher,
-    multiprocessors,
-    properties,
-    with_gradient,
-)
+from gridstride.kernels.boundary import with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, launcher, multiprocessors, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(

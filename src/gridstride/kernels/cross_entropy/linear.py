@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, with_gradient
+from gridstride.kernels.boundary import with_gradient
+from gridstride.kernels.torch_op import ceil_div, check
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(

@@ -8,16 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check,
-    element,
-    launcher,
-    multiprocessors,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher, multiprocessors
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
@@ -161,9 +153,10 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Te
 
 
 def _gradient(ctx: Any, dloss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-    op = of_gradient(torch.ops.gridstride.cross_entropy_backward, _backward_cuda, dloss, *ctx.saved_tensors)
-    return op(dloss, *ctx.saved_tensors, ctx.ignore_index), None, None
+    saved = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.cross_entropy_backward, _backward_cuda, dloss, *saved)
+    return op(dloss, *saved, ctx.ignore_index), None, None
 
 
 _call = with_gradient("gridstride::cross_entropy", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::cross_entropy_backward", "torch.nn.functional.cross_entropy")
+refuse_gradient("gridstride::cross_entropy_backward", "for second derivatives use torch.nn.functional.cross_entropy")

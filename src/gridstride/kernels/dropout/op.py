@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
+from gridstride.kernels.boundary import of_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("dropout(Tensor x, Tensor seed, float p) -> Tensor")

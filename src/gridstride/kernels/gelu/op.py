@@ -8,15 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check_alike,
-    element,
-    launcher,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("gelu(Tensor x) -> Tensor")
@@ -87,4 +80,4 @@ def _gradient(ctx: Any, dy: Tensor) -> Tensor:
 
 
 _call = with_gradient("gridstride::gelu", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::gelu_backward", "torch.nn.functional.gelu")
+refuse_gradient("gridstride::gelu_backward", "for second derivatives use torch.nn.functional.gelu")

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
     check,
@@ -15,10 +16,7 @@ from gridstride.kernels.torch_op import (
     element,
     lanes_of_rows,
     launcher,
-    of_gradient,
-    once_differentiable,
     properties,
-    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -163,5 +161,5 @@ def _gradient(
     return dx, dweight, dbias, None
 
 
-once_differentiable("gridstride::layer_norm_backward", "torch.nn.functional.layer_norm")
+refuse_gradient("gridstride::layer_norm_backward", "for second derivatives use torch.nn.functional.layer_norm")
 _call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient)

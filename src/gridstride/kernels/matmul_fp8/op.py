@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import Dim3, ceil_div, check, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -24,7 +25,7 @@ def matmul_fp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *, fast: 
     Sums are float32; `fast` leaves them to Hopper's tensor cores, which keep 14 bits of them: sums of one sign and
     thousands of terms are then off by percents. K a multiple of 16 is many times faster, N one of 8 a little.
     """
-    c: Tensor = torch.ops.gridstride.matmul_fp8(a, b, scale_a, scale_b, fast)
+    c: Tensor = _call(a, b, scale_a, scale_b, fast)
     return c
 
 
@@ -74,3 +75,6 @@ def _cpu(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = Fa
 @torch.library.register_fake("gridstride::matmul_fp8")
 def _fake(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = False) -> Tensor:
     return a.new_empty((len(a), len(b)), dtype=torch.bfloat16)
+
+
+_call = without_gradient("gridstride::matmul_fp8", _cuda, instead="use torch.nn.functional.linear of wider tensors")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.paged_attention.ring import Ring, cut
 from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
 
@@ -47,7 +48,7 @@ def paged_attention(
     `fixed_past`: tables, lengths, and keys and values of all tokens but each sequence's last are read before the
     kernels in front of this one have ended, so nothing on the GPU may still be writing them.
     """
-    out: Tensor = torch.ops.gridstride.paged_attention(q, keys, values, tables, lengths, scale, fixed_past)
+    out: Tensor = _call(q, keys, values, tables, lengths, scale, fixed_past)
     return out
 
 
@@ -169,3 +170,8 @@ def _fake(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
     return torch.empty_like(q)
+
+
+_call = without_gradient(
+    "gridstride::paged_attention", _cuda, instead="use gridstride.ops.attention of the sequences' own keys"
+)

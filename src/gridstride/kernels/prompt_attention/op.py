@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.attention.launch import MACROS
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import check, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -31,7 +32,7 @@ def prompt_attention(
     the GPU alone: a recorded graph serves all that P has room for.
     ValueError for what the kernel cannot run: `why_not` says what that is.
     """
-    out: Tensor = torch.ops.gridstride.prompt_attention(q, keys, values, tables, pieces, scale)
+    out: Tensor = _call(q, keys, values, tables, pieces, scale)
     return out
 
 
@@ -139,3 +140,10 @@ def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
 @torch.library.register_fake("gridstride::prompt_attention")
 def _fake(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
     return torch.empty_like(q)
+
+
+_call = without_gradient(
+    "gridstride::prompt_attention",
+    _cuda,
+    instead="use gridstride.ops.varlen_attention of the sequences' own keys",
+)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient, without_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
     check,
@@ -16,10 +17,7 @@ from gridstride.kernels.torch_op import (
     element,
     lanes_of_rows,
     launcher,
-    of_gradient,
-    once_differentiable,
     properties,
-    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -62,7 +60,7 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
         residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM
     ):
         return rms_norm(residual.add_(delta), weight, eps)
-    out: Tensor = torch.ops.gridstride.add_rms_norm(residual, delta, weight, eps, fixed_weights)
+    out: Tensor = _add_call(residual, delta, weight, eps, fixed_weights)
     return out
 
 
@@ -204,4 +202,11 @@ def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
 
 
 _call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::rms_norm_backward", "torch.nn.functional.rms_norm")
+refuse_gradient("gridstride::rms_norm_backward", "for second derivatives use torch.nn.functional.rms_norm")
+
+
+_add_call = without_gradient(
+    "gridstride::add_rms_norm",
+    _add_rms_norm_cuda,
+    instead="use gridstride.ops.add_rms_norm, which then is an addition and rms_norm",
+)

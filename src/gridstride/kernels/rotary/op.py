@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
+from gridstride.kernels.boundary import of_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
@@ -81,8 +82,9 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, bool], output: Tensor)
 
 
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
-    op = of_gradient(torch.ops.gridstride.rotary, _cuda, dy, *ctx.saved_tensors)
-    return op(dy, *ctx.saved_tensors, not ctx.back), None, None, None
+    tables = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.rotary, _cuda, dy, *tables)
+    return op(dy, *tables, not ctx.back), None, None, None
 
 
 _call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -26,9 +27,7 @@ def rotary_cache(
     `fixed_tables`: all of these and the slots are read before the kernels in front of this one have ended, so nothing
     on the GPU may still be writing them.
     """
-    out: Tensor = torch.ops.gridstride.rotary_cache(
-        qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps, fixed_tables
-    )
+    out: Tensor = _call(qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps, fixed_tables)
     return out
 
 
@@ -103,3 +102,10 @@ def _fake(
 ) -> Tensor:  # fmt: skip
     kv_heads, width = keys.shape[1], keys.shape[3]
     return qkv.new_empty((qkv.shape[0], qkv.shape[1] // width - 2 * kv_heads, width))
+
+
+_call = without_gradient(
+    "gridstride::rotary_cache",
+    _cuda,
+    instead="use gridstride.ops.rotary",
+)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -26,7 +27,7 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
     pass `uniform`. A row with NaN, or whose largest logit is infinite, gives -1. top_p of 0 or less leaves the
     likeliest and its equals, of NaN all; min_p is at most 1 and no NaN.
     """
-    out: Tensor = torch.ops.gridstride.sample(logits, temperature, top_k, top_p, min_p, uniform)
+    out: Tensor = _call(logits, temperature, top_k, top_p, min_p, uniform)
     return out
 
 
@@ -81,3 +82,6 @@ def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: flo
 @torch.library.register_fake("gridstride::sample")
 def _fake(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
     return logits.new_empty((logits.shape[0],), dtype=torch.int64)
+
+
+_call = without_gradient("gridstride::sample", _cuda, instead="use torch.softmax, whose probabilities have one")

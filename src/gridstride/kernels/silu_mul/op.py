@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+import gridstride.kernels.swiglu.op  # noqa: F401 (its gradient is ours)
+from gridstride.kernels.boundary import with_gradient
 from gridstride.kernels.torch_op import ceil_div, check, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -15,7 +19,7 @@ _THREADS, _FEW_BLOCKS = 256, 4096
 
 def silu_mul(gate_up: Tensor) -> Tensor:
     """silu(gate) * up [..., H] of gate_up [..., 2H], gate first, as one matrix product gives both; in fp32 inside."""
-    out: Tensor = torch.ops.gridstride.silu_mul(gate_up)
+    out: Tensor = _call(gate_up)
     return out
 
 
@@ -44,3 +48,16 @@ def _cpu(gate_up: Tensor) -> Tensor:
 @torch.library.register_fake("gridstride::silu_mul")
 def _fake(gate_up: Tensor) -> Tensor:
     return gate_up.new_empty((*gate_up.shape[:-1], gate_up.shape[-1] // 2))
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _gradient(ctx: Any, dout: Tensor) -> Tensor:
+    (gate_up,) = ctx.saved_tensors
+    slopes: tuple[Tensor, Tensor] = torch.ops.gridstride.swiglu_backward(dout, *gate_up.chunk(2, dim=-1))
+    return torch.cat(slopes, dim=-1)
+
+
+_call = with_gradient("gridstride::silu_mul", _cuda, keep=_keep, gradient=_gradient)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Tiling, cut
 from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
 
@@ -25,7 +26,7 @@ def skinny_gemm(
     `gated`: silu_mul of that, [M, N / 2]. `fixed_weights`: weight and bias are read before the kernels in front of this
     one have ended, so nothing on the GPU may still be writing them.
     """
-    y: Tensor = torch.ops.gridstride.skinny_gemm(x, weight, bias, gated, fixed_weights)
+    y: Tensor = _call(x, weight, bias, gated, fixed_weights)
     return y
 
 
@@ -96,3 +97,6 @@ def _cpu(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fi
 @torch.library.register_fake("gridstride::skinny_gemm")
 def _fake(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
     return x.new_empty((len(x), len(weight) // 2 if gated else len(weight)))
+
+
+_call = without_gradient("gridstride::skinny_gemm", _cuda, instead="use torch.nn.functional.linear")

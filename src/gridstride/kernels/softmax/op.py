@@ -7,18 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check_alike,
-    check_rows,
-    element,
-    lanes_of_rows,
-    launcher,
-    of_gradient,
-    once_differentiable,
-    properties,
-    with_gradient,
-)
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check_alike, check_rows, element, lanes_of_rows, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("softmax(Tensor x) -> Tensor")
@@ -137,4 +127,4 @@ def _gradient(ctx: Any, dy: Tensor) -> Tensor:
 
 
 _call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::softmax_backward", "torch.softmax")
+refuse_gradient("gridstride::softmax_backward", "for second derivatives use torch.softmax")

@@ -8,15 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check_alike,
-    element,
-    launcher,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("swiglu(Tensor gate, Tensor up) -> Tensor")
@@ -86,10 +79,11 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
 
 
 def _gradient(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
-    op = of_gradient(torch.ops.gridstride.swiglu_backward, _backward_cuda, dout, *ctx.saved_tensors)
-    slopes: tuple[Tensor, Tensor] = op(dout, *ctx.saved_tensors)
+    saved = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.swiglu_backward, _backward_cuda, dout, *saved)
+    slopes: tuple[Tensor, Tensor] = op(dout, *saved)
     return slopes
 
 
 _call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::swiglu_backward", "torch.nn.functional.silu")
+refuse_gradient("gridstride::swiglu_backward", "for second derivatives use torch.nn.functional.silu")
