@@ -58,10 +58,14 @@ def sum_of_losses(hidden: Tensor, weight: Tensor, labels: Tensor, ignore_index: 
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
         hidden, weight = hidden.to(dtype), weight.to(dtype)
-    needs_gradient = torch.is_grad_enabled()
-    slopes = needs_gradient and hidden.requires_grad, needs_gradient and weight.requires_grad
+    slopes = _may_be_wanted(hidden), _may_be_wanted(weight)
     loss: Tensor = _call(hidden, weight, labels, ignore_index, *slopes)[0]
     return loss
+
+
+def _may_be_wanted(x: Tensor) -> bool:
+    """Whether a gradient is; inside of torch.func.vmap tensors do not say whether those around it require one."""
+    return torch.is_grad_enabled() and (x.requires_grad or torch._C._are_functorch_transforms_active())
 
 
 def rows_of_piece(rows: int, classes: int, element_bytes: int) -> int:
@@ -151,8 +155,14 @@ def _gradient(ctx: Any, dloss: Tensor, *_: Tensor) -> tuple[Tensor | None, Tenso
             "gridstride::linear_cross_entropy has no second derivative: for one use torch.nn.functional.linear and "
             "torch.nn.functional.cross_entropy"
         )
+    for name, needed, taken in zip(("hidden", "weight"), ctx.needs_input_grad, ctx.slopes, strict=False):
+        if needed and not taken:
+            raise NotImplementedError(
+                f"gridstride::linear_cross_entropy: the gradient of {name} was not taken with the loss: "
+                f"{name}_slope is False"
+            )
     saved = zip(ctx.saved_tensors, ctx.slopes, strict=True)
-    dhidden, dweight = (_times(slope, dloss) if needed else None for slope, needed in saved)
+    dhidden, dweight = (_times(slope, dloss) if taken else None for slope, taken in saved)
     return dhidden, dweight, None, None, None, None
 
 
