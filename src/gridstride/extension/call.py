@@ -152,18 +152,26 @@ class OpCall:
         raise TypeError(f"{self.definition.name}: {wrong} is {actual_dtypes[wrong]}; there is a kernel for {listed}")
 
     def _check_written(self, values: dict[str, Any]) -> None:
-        """What is written in place must be where it is, and not as its negative or its conjugate."""
-        op = self.definition.name
+        """What is written in place must be where it is."""
         for name in self._written:
-            tensor = values[name]
-            if not tensor.is_contiguous():
-                raise ValueError(f"{op}: {name} has strides {tensor.stride()}; in place it must be contiguous")
-            if tensor.is_neg() or tensor.is_conj():
-                view, method = ("negated", "neg") if tensor.is_neg() else ("conjugated", "conj")
+            if not values[name].is_contiguous():
+                where = f"{name} has strides {values[name].stride()}; in place it must be contiguous"
+                raise ValueError(f"{self.definition.name}: {where}")
+
+    def lazy(self, *args: Any) -> Any:
+        """For tensors that stand for the negative or the conjugate of what their memory holds: PyTorch's own way with
+        them asks an op for returns, which one that writes in place has not.
+        """
+        for name, x in zip(self._arguments, args, strict=True):
+            if name in self._written and (x.is_neg() or x.is_conj()):
+                view, method = ("negated", "neg") if x.is_neg() else ("conjugated", "conj")
                 raise ValueError(
-                    f"{op}: {name} is a {view} view, whose memory holds other values; in place it must hold its own: "
-                    f"pass {name}.resolve_{method}()"
+                    f"{self.definition.name}: {name} is a {view} view, whose memory holds other values; in place it "
+                    f"must hold its own: pass {name}.resolve_{method}()"
                 )
+        dense = [x.resolve_conj().resolve_neg() if isinstance(x, Tensor) else x for x in args]
+        namespace, short = self.definition.name.split("::")
+        return getattr(getattr(torch.ops, namespace), short)(*dense)
 
     def _dense(self, bound: Given) -> dict[str, Any]:
         """The values with copies of inputs that are not contiguous, or begin between the vectors that are read."""

@@ -35,6 +35,8 @@ def register(definition: Definition, backward: Any, cpu: Any) -> Any:
     library.define(f"{short}{definition.schema}", tags=(torch.Tag.pt2_compliant_tag,))
     library.impl(short, call.cuda, "CUDA")
     library.impl(short, call.cpu, "CPU")
+    for key in ("Negative", "Conjugate") if definition.of(IN_PLACE) else ():
+        library.impl(short, call.lazy, key)
     torch.library.register_fake(name, call.fake, lib=library)
     op = getattr(getattr(torch.ops, namespace), short).default
     if gradient is not None:
