@@ -120,6 +120,12 @@ def element(x: Tensor) -> str:
     return ELEMENTS[x.dtype]
 
 
+def check_float(x: Tensor, name: str) -> None:
+    """TypeError for a dtype that no kernel is written for; float64 is for CPUs, whose answers are held against it."""
+    if x.dtype not in ELEMENTS and (x.dtype != torch.float64 or x.is_cuda):
+        raise TypeError(f"{name}: dtype {x.dtype} is not one of {', '.join(map(str, ELEMENTS))}")
+
+
 def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[], str]) -> None:
     """ValueError that names the tensor, what it is and what it must be; a text that has to be made, by a function."""
     if not condition:
