@@ -120,10 +120,18 @@ def element(x: Tensor) -> str:
     return ELEMENTS[x.dtype]
 
 
-def check_float(x: Tensor, name: str) -> None:
-    """TypeError for a dtype that no kernel is written for; float64 is for CPUs, whose answers are held against it."""
-    if x.dtype not in ELEMENTS and (x.dtype != torch.float64 or x.is_cuda):
+def check_float(x: Tensor, name: str, *, double: bool = False) -> None:
+    """TypeError for a dtype that no kernel is written for. float64 is for CPUs, or by `double` for PyTorch's kernels,
+    which take over where ours have none.
+    """
+    if x.dtype not in ELEMENTS and (x.dtype != torch.float64 or (x.is_cuda and not double)):
         raise TypeError(f"{name}: dtype {x.dtype} is not one of {', '.join(map(str, ELEMENTS))}")
+
+
+def check_aligned(**tensors: Tensor) -> None:
+    """ValueError for one that does not begin where vectors of 16 bytes may; not for tensors without memory."""
+    for name, tensor in tensors.items():
+        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
 
 
 def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[], str]) -> None:

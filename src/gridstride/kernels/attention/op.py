@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.kernels.attention.launch import RUNG, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.op import attention_with_gradient, why_not_faster
-from gridstride.kernels.boundary import refuse_gradient
+from gridstride.kernels.boundary import need_number, need_tensors, refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, int past, float scale) -> Tensor")
@@ -37,6 +37,11 @@ def attention(
     and its forward kernel with it, unless ours is known to be faster; `attention_kernel` says which, and why.
     ValueError for shapes that do not fit.
     """
+    need_tensors("gridstride::attention", q=q, k=k, v=v)
+    for name, number in (("past", past), ("scale", scale)):
+        if number is not None:
+            need_number("gridstride::attention", name, number, whole=name == "past")
+    _check_backward(backward)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -49,6 +54,8 @@ def attention(
 
 def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None, backward: Backward = "auto") -> str:
     """Which kernel `attention` runs: a rung's name, or "PyTorch: " and why. ValueError for shapes that do not fit."""
+    need_tensors("gridstride::attention", q=q, k=k, v=v)
+    _check_backward(backward)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     if _needs_gradient(q, k, v):
@@ -59,14 +66,17 @@ def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None
     return f"PyTorch: {reason}" if reason else RUNG
 
 
+def _check_backward(backward: Backward) -> None:
+    if backward not in get_args(Backward):
+        raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
+
+
 def _needs_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
 
 
 def _gradient_fallback_reason(q: Tensor, k: Tensor, backward: Backward) -> str:
-    """Why the gradient is PyTorch's; empty where it is the op's. ValueError for another word than `Backward` has."""
-    if backward not in get_args(Backward):
-        raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
+    """Why the gradient is PyTorch's; empty where it is the op's."""
     if backward == "pytorch":
         return "PyTorch's is asked for"
     return "" if backward == "gridstride" else why_not_faster(q, k)
@@ -102,6 +112,7 @@ def _cpu(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
 
 @torch.library.register_fake("gridstride::attention")
 def _fake(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
+    check_shapes(q, k, v)
     return torch.empty_like(q, memory_format=torch.contiguous_format)
 
 

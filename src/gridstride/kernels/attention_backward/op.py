@@ -62,6 +62,7 @@ def _cpu_forward(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> tu
 
 @torch.library.register_fake("gridstride::attention_with_lse")
 def _fake_forward(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> tuple[Tensor, Tensor]:
+    check_shapes(q, k, v)
     lse = torch.empty(q.shape[:3], dtype=_wide(q.dtype), device=q.device)
     return torch.empty_like(q, memory_format=torch.contiguous_format), lse
 
@@ -116,6 +117,7 @@ def _cpu_backward(
 def _fake_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, past: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    _check_backward(dout, q, k, v, out, lse)
     dq, dk, dv = (torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k, v))
     return dq, dk, dv
 

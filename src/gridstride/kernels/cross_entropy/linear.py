@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.boundary import with_gradient
-from gridstride.kernels.torch_op import ceil_div, check
+from gridstride.kernels.boundary import need_tensors, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -39,9 +39,10 @@ def linear_cross_entropy(
     """
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
+    need_tensors("gridstride::linear_cross_entropy", hidden=hidden, weight=weight, target=target)
     check(hidden.dim() > 0, "hidden", hidden, "a tensor of rows: [..., H]")
-    fits = target.dtype == torch.int64 and target.shape == hidden.shape[:-1]
-    check(fits, "target", target, lambda: f"labels int64 {tuple(hidden.shape[:-1])}")
+    fits = target.dtype == torch.int64 and target.shape == hidden.shape[:-1] and target.device == hidden.device
+    check(fits, "target", target, lambda: f"labels int64 {tuple(hidden.shape[:-1])} on {hidden.device}")
     rows = hidden.flatten(0, -2) if hidden.dim() > 1 else hidden[None]
     labels = target.reshape(-1)
     total = sum_of_losses(rows, weight, labels, ignore_index)
@@ -80,6 +81,7 @@ def _pieces(rows: int, length: int) -> Iterator[slice]:
 
 
 def _check(hidden: Tensor, weight: Tensor, labels: Tensor) -> None:
+    check_float(hidden, "hidden")
     check(hidden.dim() == 2, "hidden", hidden, "[N, H]")
     fits = weight.dim() == 2 and weight.shape[1] == hidden.shape[1] and 0 < len(weight) < 1 << 31
     fits = fits and weight.dtype == hidden.dtype and weight.device == hidden.device

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, multiprocessors
+from gridstride.kernels.boundary import need_tensors, of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher, multiprocessors
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
@@ -54,11 +54,12 @@ def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:
 
 
 def _check_target(input: Tensor, target: Tensor) -> None:
+    need_tensors("gridstride::cross_entropy", input=input, target=target)
+    check_float(input, "input")
     check(input.dim() > 0, "input", input, "logits [C], [N, C] or [N, C, …]")
     shape = input.shape[:1] + input.shape[2:] if input.dim() > 1 else input.shape[:0]
-    check(
-        target.dtype == torch.int64 and target.shape == shape, "target", target, lambda: f"labels int64 {tuple(shape)}"
-    )
+    fits = target.dtype == torch.int64 and target.shape == shape and target.device == input.device
+    check(fits, "target", target, lambda: f"labels int64 {tuple(shape)} on {input.device}")
 
 
 def _wide(x: Tensor) -> torch.dtype:
@@ -76,6 +77,7 @@ def _threads(logits: Tensor) -> int:
 
 
 def _check(logits: Tensor, labels: Tensor) -> None:
+    check_float(logits, "logits")
     check(logits.dim() == 2 and 0 < logits.shape[1] < 1 << 31, "logits", logits, "[rows, classes], at least one class")
     fits = labels.shape == logits.shape[:1] and labels.dtype == torch.int64 and labels.device == logits.device
     check(fits, "labels", labels, lambda: f"int64 [{logits.shape[0]}] on {logits.device}")

@@ -12,6 +12,7 @@ from gridstride.kernels.torch_op import (
     ceil_div,
     check,
     check_alike,
+    check_float,
     check_rows,
     element,
     lanes_of_rows,
@@ -40,6 +41,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
 
 def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
+    check_float(x, "x")
     check(x.dim() > 0, "x", x, "a tensor of rows: [..., C]")
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None:
@@ -137,7 +139,8 @@ def _backward_fake(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, r
     _check(x, weight, None)
     for name, statistic in (("mean", mean), ("rstd", rstd)):
         fits = statistic.shape == (*x.shape[:-1], 1) and statistic.dtype == _statistics(x)
-        check(fits, name, statistic, lambda: f"{_statistics(x)} {(*x.shape[:-1], 1)}")
+        fits = fits and statistic.device == x.device
+        check(fits, name, statistic, lambda: f"{_statistics(x)} {(*x.shape[:-1], 1)} on {x.device}")
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
     return dx, x.new_empty(x.shape[-1:]), x.new_empty(x.shape[-1:])
 

@@ -74,6 +74,7 @@ def _cpu(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = Fa
 
 @torch.library.register_fake("gridstride::matmul_fp8")
 def _fake(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = False) -> Tensor:
+    _check(a, b, scale_a, scale_b)
     return a.new_empty((len(a), len(b)), dtype=torch.bfloat16)
 
 

@@ -10,7 +10,15 @@ from torch import Tensor
 
 from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.paged_attention.ring import Ring, cut
-from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
+from gridstride.kernels.torch_op import (
+    check,
+    check_aligned,
+    check_float,
+    element,
+    launcher,
+    multiprocessors,
+    properties,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -57,6 +65,7 @@ def _cuda(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
     _check(q, keys, values, tables, lengths)
+    check_aligned(q=q, keys=keys, values=values)
     out = torch.empty_like(q)
     if not len(q):
         return out
@@ -127,28 +136,28 @@ def _arrived(device: torch.device, least: int) -> Tensor:
 
 
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:
+    check_float(q, "q")
+    check(keys.dim() == 4 and keys.shape[1] > 0, "keys", keys, "[blocks, K, block_size, D]")
     _, kv_heads, _, width = keys.shape
-    fits = q.is_contiguous() and q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0
+    fits = q.dim() == 3 and q.is_contiguous() and q.shape[2] == width and q.shape[1] % kv_heads == 0
     check(fits, "q", q, lambda: f"contiguous [S, {kv_heads} * G, {width}]")
     for name, cache in (("keys", keys), ("values", values)):
         same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
         check(same, name, cache, lambda: f"contiguous {q.dtype} {tuple(keys.shape)}")
-    for name, tensor in (("q", q), ("keys", keys), ("values", values)):
-        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
     check(rows and tables.shape[0] == q.shape[0], "tables", tables, lambda: f"int32 [{q.shape[0]}, W], rows contiguous")
-    check(
-        lengths.dtype == torch.int32 and lengths.shape == q.shape[:1],
-        "lengths",
-        lengths,
-        lambda: f"int32 [{q.shape[0]}]",
-    )
+    right = lengths.dtype == torch.int32 and lengths.shape == q.shape[:1] and lengths.is_contiguous()
+    check(right, "lengths", lengths, lambda: f"contiguous int32 [{q.shape[0]}]")
+    for name, tensor in (("keys", keys), ("values", values), ("tables", tables), ("lengths", lengths)):
+        check(tensor.device == q.device, name, tensor, lambda: f"on {q.device} as q is")
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CPU")
 def _cpu(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
+    _check(q, keys, values, tables, lengths)
+    check_aligned(q=q, keys=keys, values=values)
     out = torch.zeros_like(q)
     group = q.shape[1] // keys.shape[1]
     for s, length in enumerate(lengths.tolist()):
@@ -169,6 +178,7 @@ def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
 def _fake(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
+    _check(q, keys, values, tables, lengths)
     return torch.empty_like(q)
 
 

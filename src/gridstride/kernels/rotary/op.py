@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gridstride.kernels.boundary import of_gradient, with_gradient
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
@@ -29,6 +29,7 @@ def rotary(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tenso
 
 def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
     """How many rows the tables have."""
+    check_float(x, "x")
     check(x.dim() >= 3 and x.shape[-1] % 2 == 0 and x.shape[-1] > 0, "x", x, "[..., S, H, D] with an even D")
     rows, half = x.shape[:-2], x.shape[-1] // 2
     check(rows.numel() < _MOST_ROWS, "x", x, "less than 2^31 tokens")

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.boundary import without_gradient
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -36,7 +36,6 @@ def _cuda(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
     slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
-    _check(qkv, cosine, sine, positions, slots, keys, values)
     q = _fake(qkv, cosine, sine, q_weight, k_weight, positions, slots, keys, values, eps)
     tokens, heads, width = q.shape
     kv_heads, block_size = keys.shape[1], keys.shape[2]
@@ -53,9 +52,10 @@ def _cuda(
     return q
 
 
-def _check(
-    qkv: Tensor, cosine: Tensor, sine: Tensor, positions: Tensor, slots: Tensor, keys: Tensor, values: Tensor
-) -> None:
+def _check(qkv: Tensor, tables: tuple[Tensor, Tensor], indices: tuple[Tensor, Tensor], keys: Tensor, values: Tensor,
+           weights: tuple[Tensor | None, Tensor | None]) -> None:  # fmt: skip
+    check_float(qkv, "qkv")
+    check(keys.dim() == 4 and keys.shape[1] > 0 and keys.shape[3] > 0, "keys", keys, "[blocks, K, block_size, D]")
     width, kv_heads = keys.shape[3], keys.shape[1]
     check(width % 64 == 0, "keys", keys, "[blocks, K, block_size, D] with D a multiple of 64")
     row = kv_heads * width
@@ -64,13 +64,21 @@ def _check(
     for name, cache in (("keys", keys), ("values", values)):
         fits = cache.dtype == qkv.dtype and cache.is_contiguous() and cache.shape == keys.shape
         check(fits, name, cache, lambda: f"contiguous {qkv.dtype} {tuple(keys.shape)}")
-    for name, table in (("cosine", cosine), ("sine", sine)):
-        fits = table.dtype == torch.float32 and table.is_contiguous() and table.shape[1] == width // 2
+    for name, weight in zip(("q_weight", "k_weight"), weights, strict=True):
+        if weight is not None:
+            fits = weight.dtype == qkv.dtype and weight.shape == (width,) and weight.is_contiguous()
+            check(fits and weight.device == qkv.device, name, weight,
+                  lambda: f"contiguous {qkv.dtype} [{width}] on {qkv.device}")  # fmt: skip
+    for name, table in zip(("cosine", "sine"), tables, strict=True):
+        fits = table.dtype == torch.float32 and table.is_contiguous() and table.dim() == 2
+        fits = fits and table.shape[1] == width // 2 and table.shape == tables[0].shape
         check(fits, name, table, lambda: f"contiguous float32 [context, {width // 2}]")
-    for name, index in (("positions", positions), ("slots", slots)):
-        check(
-            index.dtype == torch.int64 and index.shape == qkv.shape[:1], name, index, lambda: f"int64 [{qkv.shape[0]}]"
-        )
+    for name, index in zip(("positions", "slots"), indices, strict=True):
+        fits = index.dtype == torch.int64 and index.shape == qkv.shape[:1] and index.is_contiguous()
+        check(fits, name, index, lambda: f"contiguous int64 [{qkv.shape[0]}]")
+    names = "keys", "values", "cosine", "sine", "positions", "slots"
+    for name, tensor in zip(names, (keys, values, *tables, *indices), strict=True):
+        check(tensor.device == qkv.device, name, tensor, lambda: f"on {qkv.device} as qkv is")
 
 
 @torch.library.impl(_LIBRARY, "rotary_cache", "CPU")
@@ -78,6 +86,7 @@ def _cpu(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
     slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
+    _check(qkv, (cosine, sine), (positions, slots), keys, values, (q_weight, k_weight))
     kv_heads, block_size, width = keys.shape[1:]
     heads = qkv.shape[1] // width - 2 * kv_heads
     q, k, v = qkv.unflatten(1, (-1, width)).split((heads, kv_heads, kv_heads), dim=1)
@@ -100,6 +109,7 @@ def _fake(
     qkv: Tensor, cosine: Tensor, sine: Tensor, q_weight: Tensor | None, k_weight: Tensor | None, positions: Tensor,
     slots: Tensor, keys: Tensor, values: Tensor, eps: float, fixed_tables: bool = False,
 ) -> Tensor:  # fmt: skip
+    _check(qkv, (cosine, sine), (positions, slots), keys, values, (q_weight, k_weight))
     kv_heads, width = keys.shape[1], keys.shape[3]
     return qkv.new_empty((qkv.shape[0], qkv.shape[1] // width - 2 * kv_heads, width))
 

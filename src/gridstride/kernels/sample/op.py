@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 from gridstride.kernels.boundary import without_gradient
-from gridstride.kernels.torch_op import check, element, launcher
+from gridstride.kernels.torch_op import check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
     "sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor uniform) -> Tensor"
 )
 _THREADS = 1024
+_WISHES = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
+           "uniform": torch.float64}  # fmt: skip
 _ONE = 2.0**40  # weight of the likeliest token: weights are whole numbers, so that no sum depends on its order
 
 
@@ -31,20 +33,20 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
     return out
 
 
+def _check(logits: Tensor, wishes: tuple[Tensor, ...]) -> None:
+    check_float(logits, "logits")
+    check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
+    rows = logits.shape[0]
+    for (name, dtype), tensor in zip(_WISHES.items(), wishes, strict=True):
+        fits = tensor.dtype == dtype and tensor.shape == (rows,) and tensor.is_contiguous()
+        expected = f"{dtype} [{rows}] on {logits.device}"
+        check(fits and tensor.device == logits.device, name, tensor, expected)
+
+
 @torch.library.impl(_LIBRARY, "sample", "CUDA")
 def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
-    check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
+    tokens = _fake(logits, temperature, top_k, top_p, min_p, uniform)
     rows, vocabulary = logits.shape
-    dtypes = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
-              "uniform": torch.float64}  # fmt: skip
-    for (name, dtype), tensor in zip(dtypes.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
-        check(
-            tensor.dtype == dtype and tensor.shape == (rows,) and tensor.is_contiguous(),
-            name,
-            tensor,
-            f"{dtype} [{rows}]",
-        )
-    tokens = logits.new_empty((rows,), dtype=torch.int64)
     if rows:
         run = launcher("sample", "03_eight_ways", logits.device, ELEMENT=element(logits))
         run((rows, 1, 1), _THREADS, logits, temperature, top_k, top_p, min_p, uniform, tokens, rows, vocabulary)
@@ -53,6 +55,7 @@ def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min
 
 @torch.library.impl(_LIBRARY, "sample", "CPU")
 def _cpu(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
+    _check(logits, (temperature, top_k, top_p, min_p, uniform))
     sound = logits.amax(dim=-1).isfinite()
     tokens = torch.where(sound, logits.argmax(dim=-1), -1)
     for m in torch.nonzero((temperature != 0) & sound).flatten().tolist():
@@ -81,6 +84,7 @@ def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: flo
 
 @torch.library.register_fake("gridstride::sample")
 def _fake(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
+    _check(logits, (temperature, top_k, top_p, min_p, uniform))
     return logits.new_empty((logits.shape[0],), dtype=torch.int64)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import gridstride.kernels.swiglu.op  # noqa: F401 (its gradient is ours)
 from gridstride.kernels.boundary import with_gradient
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("silu_mul(Tensor gate_up) -> Tensor")
@@ -23,9 +23,14 @@ def silu_mul(gate_up: Tensor) -> Tensor:
     return out
 
 
+def _check(gate_up: Tensor) -> None:
+    check_float(gate_up, "gate_up")
+    fits = gate_up.dim() > 0 and gate_up.shape[-1] % 2 == 0
+    check(fits and gate_up.is_contiguous(), "gate_up", gate_up, "contiguous [..., 2H]")
+
+
 @torch.library.impl(_LIBRARY, "silu_mul", "CUDA")
 def _cuda(gate_up: Tensor) -> Tensor:
-    check(gate_up.is_contiguous() and gate_up.shape[-1] % 2 == 0, "gate_up", gate_up, "contiguous [..., 2H]")
     out = _fake(gate_up)
     hidden = out.shape[-1]
     rows = out.numel() // hidden if hidden else 0
@@ -41,12 +46,14 @@ def _cuda(gate_up: Tensor) -> Tensor:
 
 @torch.library.impl(_LIBRARY, "silu_mul", "CPU")
 def _cpu(gate_up: Tensor) -> Tensor:
+    _check(gate_up)
     gate, up = gate_up.chunk(2, dim=-1)
     return F.silu(gate) * up
 
 
 @torch.library.register_fake("gridstride::silu_mul")
 def _fake(gate_up: Tensor) -> Tensor:
+    _check(gate_up)
     return gate_up.new_empty((*gate_up.shape[:-1], gate_up.shape[-1] // 2))
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
-from gridstride.kernels.torch_op import ceil_div, check_alike, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check_alike, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("swiglu(Tensor gate, Tensor up) -> Tensor")
@@ -26,6 +26,11 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 def _blocks(x: Tensor, unroll: int) -> tuple[int, int, int]:
     return ceil_div(x.numel() * x.element_size(), 16 * _THREADS * unroll), 1, 1
+
+
+def _check(gate: Tensor, up: Tensor) -> None:
+    check_float(gate, "gate")
+    check_alike(up, "up", gate, "gate")
 
 
 @torch.library.impl(_LIBRARY, "swiglu", "CUDA")
@@ -49,7 +54,7 @@ def _backward_cuda(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tens
 
 @torch.library.impl(_LIBRARY, "swiglu", "CPU")
 def _cpu(gate: Tensor, up: Tensor) -> Tensor:
-    check_alike(up, "up", gate, "gate")
+    _check(gate, up)
     return F.silu(gate.contiguous()) * up
 
 
@@ -64,7 +69,7 @@ def _backward_cpu(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tenso
 
 @torch.library.register_fake("gridstride::swiglu")
 def _fake(gate: Tensor, up: Tensor) -> Tensor:
-    check_alike(up, "up", gate, "gate")
+    _check(gate, up)
     return torch.empty_like(gate, memory_format=torch.contiguous_format)
 
 
