@@ -14,7 +14,7 @@ from gridstride.kernels.attention_backward.op import attention_with_gradient, wh
 from gridstride.kernels.boundary import need_number, need_tensors, refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
-_LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, int past, float scale) -> Tensor")
+_LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, SymInt past, float scale) -> Tensor")
 _FASTEST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _CUDNN_TAKES = {128: "0.96 to 1.02", 256: "0.79 to 0.84"}
 """Of the rung's time for sequences of 4096 and 8192 tokens, by elements of a head; of 64 it has not been timed."""
@@ -125,7 +125,7 @@ def _torchs(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
         q, scale = (-q, -scale) if scale else (q * 0, 1.0)
     grouped = q.shape[1] != k.shape[1]
     if past in (0, keys):
-        causal = past == 0
+        causal = True if past == 0 else False  # noqa: SIM210 (of open sizes the comparison alone is no bool)
         out = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped)
         return out.contiguous()
     mask = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(past)

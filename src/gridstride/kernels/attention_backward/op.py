@@ -14,9 +14,9 @@ from gridstride.kernels.boundary import add_gradient, refuse_gradient
 from gridstride.kernels.torch_op import check, check_alike, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
-_LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, int past, float scale) -> (Tensor, Tensor)")
+_LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, SymInt past, float scale) -> (Tensor, Tensor)")
 _LIBRARY.define(
-    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, int past, float scale) "
+    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, SymInt past, float scale) "
     "-> (Tensor, Tensor, Tensor)"
 )
 _FASTER: frozenset[tuple[str, int]] = frozenset()

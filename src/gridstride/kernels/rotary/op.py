@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
@@ -32,17 +33,24 @@ def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
     check_float(x, "x")
     check(x.dim() >= 3 and x.shape[-1] % 2 == 0 and x.shape[-1] > 0, "x", x, "[..., S, H, D] with an even D")
     rows, half = x.shape[:-2], x.shape[-1] // 2
-    check(rows.numel() < _MOST_ROWS, "x", x, "less than 2^31 tokens")
+    check(prod(rows) < _MOST_ROWS, "x", x, "less than 2^31 tokens")
     for name, table in (("cosine", cosine), ("sine", sine)):
-        lead = tuple(table.shape[:-1])
-        fits = lead == tuple(rows) or (
-            lead[-1:] == tuple(rows[-1:]) and len(lead) <= len(rows) and set(lead[:-1]) <= {1}
-        )
-        fits = fits and table.shape[-1] in (half, 2 * half) and table.dtype == x.dtype and table.device == x.device
+        fits = table.dim() > 1 and _leads(table.shape[:-1], rows) and table.shape[-1] in (half, 2 * half)
+        fits = fits and table.dtype == x.dtype and table.device == x.device
         check(fits, name, table, lambda: f"{x.dtype} {(*rows, half)} or {(*rows, 2 * half)} on {x.device}, {_LEADING}")
         check(not table.requires_grad, name, table, "what has a gradient: the op has none for it")
     check(cosine.shape == sine.shape, "sine", sine, lambda: f"{tuple(cosine.shape)}, as cosine is")
-    return cosine.shape[:-1].numel()
+    return prod(cosine.shape[:-1])
+
+
+def _leads(lead: torch.Size, rows: torch.Size) -> bool:
+    """Whether a table's leading axes are x's, or 1. One size at a time: comparing tuples of them, or putting them into
+    a set, would compile a graph for each length of a sequence.
+    """
+    if len(lead) > len(rows) or lead[-1] != rows[-1]:
+        return False
+    every = len(lead) == len(rows) and all([mine == its for mine, its in zip(lead, rows, strict=True)])  # noqa: C419
+    return every or all([size == 1 for size in lead[:-1]])  # noqa: C419
 
 
 @torch.library.impl(_LIBRARY, "rotary", "CUDA")
