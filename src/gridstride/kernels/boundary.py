@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from gridstride.extension.autograd import register_gradient, register_refusal
+from gridstride.kernels.autocast import AS_GIVEN, Autocast, register_autocast
 
 _REGISTERED = torch.library.Library("gridstride", "FRAGMENT")
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -45,7 +46,12 @@ def plain(*tensors: Tensor) -> bool:
 
 # -- ways in -----------------------------------------------------------------------------------------------------------
 def with_gradient(
-    name: str, cuda: Callable[..., Any], *, keep: Callable[..., None], gradient: Callable[..., Any]
+    name: str,
+    cuda: Callable[..., Any],
+    *,
+    keep: Callable[..., None],
+    gradient: Callable[..., Any],
+    autocast: Autocast = AS_GIVEN,
 ) -> Callable[..., Any]:
     """Register the gradient of the op `name`; the function to call the op by.
 
@@ -55,7 +61,7 @@ def with_gradient(
     `keep(ctx, inputs, output)` saves what `gradient(ctx, *slopes)` needs, as `torch.library.register_autograd` has it;
     it reads `ctx.saved_tensors` once, since checkpointing computes them anew for one reading.
     """
-    add_gradient(name, keep=keep, gradient=gradient)
+    add_gradient(name, keep=keep, gradient=gradient, autocast=autocast)
 
     class Direct(torch.autograd.Function):
         @staticmethod
@@ -74,12 +80,14 @@ def with_gradient(
     return _entry(name, direct)
 
 
-def without_gradient(name: str, cuda: Callable[..., Any], *, instead: str) -> Callable[..., Any]:
+def without_gradient(
+    name: str, cuda: Callable[..., Any], *, instead: str, autocast: Autocast = AS_GIVEN
+) -> Callable[..., Any]:
     """Register that the op `name` has no gradient, and what to use instead; the function to call the op by.
 
     Past the dispatcher as above; through it where autograd records, for it is there that a backward pass is refused.
     """
-    refuse_gradient(name, f"{instead}, or torch.no_grad() where no gradient is wanted")
+    refuse_gradient(name, f"{instead}, or torch.no_grad() where no gradient is wanted", autocast=autocast)
     op = _overload(name)
 
     def direct(inputs: tuple[Any, ...], tensors: list[Tensor]) -> Any:
@@ -89,14 +97,18 @@ def without_gradient(name: str, cuda: Callable[..., Any], *, instead: str) -> Ca
     return _entry(name, direct)
 
 
-def add_gradient(name: str, *, keep: Callable[..., None], gradient: Callable[..., Any]) -> None:
+def add_gradient(
+    name: str, *, keep: Callable[..., None], gradient: Callable[..., Any], autocast: Autocast = AS_GIVEN
+) -> None:
     """Register the gradient of the op `name`, which is called by the dispatcher alone."""
     register_gradient(_REGISTERED, _overload(name), gradient, keep)
+    register_autocast(_REGISTERED, _overload(name), autocast)
 
 
-def refuse_gradient(name: str, instead: str) -> None:
+def refuse_gradient(name: str, instead: str, *, autocast: Autocast = AS_GIVEN) -> None:
     """Let a derivative of the op `name` end in an error that says what to use instead."""
     register_refusal(_REGISTERED, _overload(name), instead)
+    register_autocast(_REGISTERED, _overload(name), autocast)
 
 
 def of_gradient(op: Callable[..., Any], cuda: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:

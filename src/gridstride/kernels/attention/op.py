@@ -11,6 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.kernels.attention.launch import RUNG, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.op import attention_with_gradient, why_not_faster
+from gridstride.kernels.autocast import autocast_products
 from gridstride.kernels.boundary import need_number, need_tensors, refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -42,6 +43,7 @@ def attention(
         if number is not None:
             need_number("gridstride::attention", name, number, whole=name == "past")
     _check_backward(backward)
+    q, k, v = autocast_products(q, k, v)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     scale = q.shape[-1] ** -0.5 if scale is None else scale

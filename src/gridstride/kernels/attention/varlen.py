@@ -11,6 +11,7 @@ from gridstride.kernels.attention.launch import RUNG, run_packed_rung, why_not_o
 from gridstride.kernels.attention.packed import Sequences, check_cuts, check_packed, check_sequences
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_packed_rung as run_packed_backward
+from gridstride.kernels.autocast import autocast_products
 from gridstride.kernels.boundary import add_gradient, need_number, need_tensors, refuse_gradient
 from gridstride.kernels.torch_op import check, check_alike, properties
 
@@ -70,6 +71,7 @@ def varlen_attention(
     need_tensors("gridstride::varlen_attention", q=q, k=k, v=v)
     if scale is not None:
         need_number("gridstride::varlen_attention", "scale", scale)
+    q, k, v = autocast_products(q, k, v)
     check_packed(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     out, lse = torch.ops.gridstride.varlen_attention(

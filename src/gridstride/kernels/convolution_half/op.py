@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import autocast_products
 from gridstride.kernels.boundary import need_number, need_tensors, with_gradient
 from gridstride.kernels.torch_op import ceil_div, check, check_float, launcher, multiprocessors, properties
 
@@ -38,6 +39,7 @@ def conv2d(
     need_tensors("gridstride::conv2d", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
     sides = _pair("stride", stride), _pair("padding", padding), _pair("dilation", dilation)
     need_number("gridstride::conv2d", "groups", groups, whole=True)
+    x, weight, bias = autocast_products(x, weight, bias)
     _check(x, weight, bias, *sides, groups)
     out: Tensor = _call(x, weight, bias, *sides, groups)
     return out

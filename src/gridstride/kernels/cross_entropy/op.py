@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import is_autocast
 from gridstride.kernels.boundary import need_tensors, of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher, multiprocessors
 
@@ -41,10 +42,11 @@ def cross_entropy(
     rows = input.movedim(1, -1).flatten(0, -2) if input.dim() > 1 else input[None]
     labels = target.reshape(-1)
     loss = losses(rows, labels, ignore_index)
+    dtype = loss.dtype if is_autocast(input) else input.dtype
     if reduction == "none":
-        return loss.view(target.shape).to(input.dtype)
+        return loss.view(target.shape).to(dtype)
     total = loss.sum()
-    return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(input.dtype)
+    return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(dtype)
 
 
 def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:

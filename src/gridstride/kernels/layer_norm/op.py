@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.autocast import NORM
 from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
@@ -165,4 +166,4 @@ def _gradient(
 
 
 refuse_gradient("gridstride::layer_norm_backward", "for second derivatives use torch.nn.functional.layer_norm")
-_call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient, autocast=NORM)

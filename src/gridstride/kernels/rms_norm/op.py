@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import NORM, is_autocast
 from gridstride.kernels.boundary import need_tensors, of_gradient, refuse_gradient, with_gradient, without_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
@@ -57,6 +58,8 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
     sum.
     """
     need_tensors("gridstride::add_rms_norm", residual=residual, delta=delta, weight=weight)
+    if is_autocast(residual):
+        return rms_norm(residual.add_(delta), weight, eps)
     needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
     if needs_gradient or (
         residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM
@@ -213,7 +216,7 @@ def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
     return dx, dweight, None, None
 
 
-_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient, autocast=NORM)
 refuse_gradient("gridstride::rms_norm_backward", "for second derivatives use torch.nn.functional.rms_norm")
 
 

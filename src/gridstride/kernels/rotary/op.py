@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.autocast import JOIN
 from gridstride.kernels.boundary import of_gradient, with_gradient
 from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
@@ -96,4 +97,4 @@ def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
     return op(dy, *tables, not ctx.back), None, None, None
 
 
-_call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient, autocast=JOIN)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import PRODUCT
 from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.skinny_gemm.cut import MOST_ROWS, STEP, Tiling, cut
 from gridstride.kernels.torch_op import (
@@ -119,4 +120,4 @@ def _fake(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, f
     return x.new_empty((len(x), len(weight) // 2 if gated else len(weight)))
 
 
-_call = without_gradient("gridstride::skinny_gemm", _cuda, instead="use torch.nn.functional.linear")
+_call = without_gradient("gridstride::skinny_gemm", _cuda, instead="use torch.nn.functional.linear", autocast=PRODUCT)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.autocast import SOFTMAX
 from gridstride.kernels.boundary import need_number, need_tensors, of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
@@ -147,5 +148,5 @@ def _gradient(ctx: Any, dy: Tensor) -> Tensor:
     return dx
 
 
-_call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient, autocast=SOFTMAX)
 refuse_gradient("gridstride::softmax_backward", "for second derivatives use torch.softmax")

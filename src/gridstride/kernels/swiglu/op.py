@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import JOIN
 from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import ceil_div, check_alike, check_float, element, launcher
 
@@ -90,5 +91,5 @@ def _gradient(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
     return slopes
 
 
-_call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient, autocast=JOIN)
 refuse_gradient("gridstride::swiglu_backward", "for second derivatives use torch.nn.functional.silu")
