@@ -161,10 +161,13 @@ def test_a_function_for_cpu_tensors(ops):
     op = gs.torch_op(
         "mine::also_on_cpu", ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=256, cpu=reference
     )
-    half = torch.ones(3, dtype=torch.float16)
-    torch.testing.assert_close(op(half), reference(half))
-    with gs.use("virtual"), pytest.raises(TypeError, match=r"mine::also_on_cpu: x is float16; .* kernel for x float32"):
-        op(half)
+    x = torch.ones(3)
+    torch.testing.assert_close(op(x), reference(x))
+    half = "mine::also_on_cpu: x is float16; .* kernel for x float32"
+    with pytest.raises(TypeError, match=half):
+        op(x.half())
+    with gs.use("virtual"), pytest.raises(TypeError, match=half):
+        op(x.half())
 
 
 @on_the_virtual_gpu
@@ -317,3 +320,23 @@ def test_tensors_on_a_second_gpu(ops):
         torch.testing.assert_close(ops.gelu(x), reference(x))
     with pytest.raises(ValueError, match="x is on cuda:0, not on cuda:1 as dy is"):
         ops.gelu_backward(x, x.to("cuda:0"))
+
+
+@on_the_virtual_gpu
+@pytest.mark.parametrize("shape", ["abc", None, 3, (-1,), (1.5,)], ids=str)
+def test_a_function_that_gives_no_shape(ops, shape):
+    op = gs.torch_op(
+        "mine::shapeless", ops.module["gelu<float>"], shape={"x": "*n", "y": lambda n: shape}, grid=1, block=256
+    )
+    with pytest.raises(ValueError, match="mine::shapeless: shape of y: the function gives "):
+        op(torch.ones(3))
+
+
+@on_the_virtual_gpu
+def test_a_gradient_that_is_no_tensor(ops):
+    op = gs.torch_op(
+        "mine::numeric", ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=256,
+        backward=lambda dy: 2.0,
+    )  # fmt: skip
+    with pytest.raises(TypeError, match="mine::numeric: backward gives a float for x, not a tensor"):
+        op(torch.ones(3, requires_grad=True)).sum().backward()

@@ -23,6 +23,8 @@ class Gradient:
         self._op, self._arguments = definition.name, definition.arguments
         self._inputs, self._outputs = definition.of(INPUT), definition.of(OUTPUT)
         self._function = as_op(backward) or backward
+        if not callable(self._function):
+            raise TypeError(f"{self._op}: backward is {backward!r}, neither an op nor a function")
         self._needed = _needed_names(self._function)
         self._results = _results(self._function)
         available = [*(f"d{name}" for name in self._outputs), *self._arguments, *self._outputs]
@@ -47,6 +49,9 @@ class Gradient:
         for needed, name in zip(ctx.needs_input_grad, self._arguments, strict=True):
             if needed and name not in given:
                 raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(given)}")
+        for name, slope in grads.items():
+            if not (slope is None or isinstance(slope, Tensor)):
+                raise TypeError(f"{self._op}: backward gives a {type(slope).__name__} for {name}, not a tensor")
         return tuple(grads.get(name) for name in self._arguments)
 
     def _by_input(self, grads: Any) -> dict[str, Any]:
