@@ -10,6 +10,10 @@ from gridstride.kernels.torch_op import ceil_div, check, check_float, launcher, 
 RUNG = "07_fixed_offsets"
 MACROS: dict[torch.dtype, dict[str, object]] = {torch.float16: {}, torch.bfloat16: {"BFLOAT16": 1}}
 """By the dtypes that attention's rungs, forward and backward, are compiled for."""
+SECOND_DERIVATIVES = (
+    "for second derivatives use torch.nn.functional.scaled_dot_product_attention under "
+    "torch.nn.attention.sdpa_kernel(SDPBackend.MATH), PyTorch's only kernel that has them"
+)
 _WIDTHS = 64, 128, 256
 _QUERIES, _THREADS = 128, 384  # of a block: queries, threads
 _LONGEST = (1 << 31) - 1 - _QUERIES  # tokens that the kernels count in an int, with a tile more

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import torch
 from torch import Tensor
 
-from gridstride.kernels.attention.launch import RUNG, run_packed_rung, why_not_of
+from gridstride.kernels.attention.launch import RUNG, SECOND_DERIVATIVES, run_packed_rung, why_not_of
 from gridstride.kernels.attention.packed import Sequences, check_cuts, check_packed, check_sequences
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_packed_rung as run_packed_backward
@@ -249,6 +249,4 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
 
 
 add_gradient("gridstride::varlen_attention", keep=_keep, gradient=_gradient)
-refuse_gradient(
-    "gridstride::varlen_attention_backward", "for second derivatives use gridstride.ops.attention of each sequence"
-)
+refuse_gradient("gridstride::varlen_attention_backward", SECOND_DERIVATIVES)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.attention.launch import bounded, check_shapes, run_rung, why_not_possible
+from gridstride.kernels.attention.launch import SECOND_DERIVATIVES, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_rung as run_backward
 from gridstride.kernels.boundary import add_gradient, refuse_gradient
@@ -165,6 +165,4 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
 
 
 add_gradient("gridstride::attention_with_lse", keep=_keep, gradient=_gradient)
-refuse_gradient(
-    "gridstride::attention_backward", "for second derivatives use gridstride.ops.attention with backward='pytorch'"
-)
+refuse_gradient("gridstride::attention_backward", SECOND_DERIVATIVES)
