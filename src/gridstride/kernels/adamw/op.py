@@ -123,8 +123,10 @@ class AdamW(torch.optim.AdamW):
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2,
+        weight_decay: float = 1e-2, amsgrad: bool = False,
     ) -> None:  # fmt: skip
+        if amsgrad:
+            raise ValueError(f"amsgrad is {amsgrad!r}: the kernel has none; torch.optim.AdamW has")
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     @torch.no_grad()

@@ -17,7 +17,7 @@ _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -
 _LIBRARY.define(
     "cross_entropy_backward(Tensor dloss, Tensor logits, Tensor labels, Tensor lse, int ignore_index) -> Tensor dlogits"
 )
-_REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = ("none", "mean", "sum")
 _FEWEST, _MOST = 64, 1024  # threads of a row
 _PIECE_THREADS = 256
 _PIECE = _PIECE_THREADS * 2 * 16  # bytes of a row, whose gradient one block makes
@@ -36,8 +36,8 @@ def cross_entropy(
     if weight is not None or label_smoothing:
         reason = "weight is a tensor" if weight is not None else f"label_smoothing is {label_smoothing}"
         raise ValueError(f"{reason}: the kernel has none; torch.nn.functional.cross_entropy has")
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(REDUCTIONS)}")
     _check_target(input, target)
     rows = input.movedim(1, -1).flatten(0, -2) if input.dim() > 1 else input[None]
     labels = target.reshape(-1)
