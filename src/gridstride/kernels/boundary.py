@@ -139,6 +139,15 @@ def _overload(name: str) -> torch._ops.OpOverload:
     return overload
 
 
+def may_want_gradient(*tensors: Tensor) -> bool:
+    """Whether a gradient of these may be asked for; inside of torch.func.vmap tensors do not say whether those around
+    them require one.
+    """
+    if not torch.is_grad_enabled():
+        return False
+    return any(x.requires_grad for x in tensors) or torch._C._are_functorch_transforms_active()
+
+
 # -- types of arguments ------------------------------------------------------------------------------------------------
 def _check_types(name: str, arguments: list[Any], inputs: tuple[Any, ...]) -> None:
     """TypeError for the first argument that is of a type of its own."""

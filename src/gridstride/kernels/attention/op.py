@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from gridstride.kernels.attention.launch import RUNG, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.op import attention_with_gradient, why_not_faster
 from gridstride.kernels.autocast import autocast_products
-from gridstride.kernels.boundary import need_number, need_tensors, refuse_gradient
+from gridstride.kernels.boundary import may_want_gradient, need_number, need_tensors, refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, SymInt past, float scale) -> Tensor")
@@ -47,7 +47,7 @@ def attention(
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    if _needs_gradient(q, k, v):
+    if may_want_gradient(q, k, v):
         own = not _gradient_fallback_reason(q, k, backward)
         return (attention_with_gradient if own else _torchs)(q, k, v, past, scale)
     out: Tensor = torch.ops.gridstride.attention(q, k, v, past, scale)
@@ -60,7 +60,7 @@ def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None
     _check_backward(backward)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
-    if _needs_gradient(q, k, v):
+    if may_want_gradient(q, k, v):
         reason = _gradient_fallback_reason(q, k, backward) or why_not_possible(q, k)
         reason = reason and f"a gradient is wanted, and {reason}"
     else:
@@ -71,10 +71,6 @@ def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None
 def _check_backward(backward: Backward) -> None:
     if backward not in get_args(Backward):
         raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
-
-
-def _needs_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
 
 
 def _gradient_fallback_reason(q: Tensor, k: Tensor, backward: Backward) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.boundary import need_tensors, with_gradient
+from gridstride.kernels.boundary import may_want_gradient, need_tensors, with_gradient
 from gridstride.kernels.torch_op import ceil_div, check, check_float
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -59,14 +59,9 @@ def sum_of_losses(hidden: Tensor, weight: Tensor, labels: Tensor, ignore_index: 
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
         hidden, weight = hidden.to(dtype), weight.to(dtype)
-    slopes = _may_be_wanted(hidden), _may_be_wanted(weight)
+    slopes = may_want_gradient(hidden), may_want_gradient(weight)
     loss: Tensor = _call(hidden, weight, labels, ignore_index, *slopes)[0]
     return loss
-
-
-def _may_be_wanted(x: Tensor) -> bool:
-    """Whether a gradient is; inside of torch.func.vmap tensors do not say whether those around it require one."""
-    return torch.is_grad_enabled() and (x.requires_grad or torch._C._are_functorch_transforms_active())
 
 
 def rows_of_piece(rows: int, classes: int, element_bytes: int) -> int:

@@ -31,7 +31,6 @@ def matmul_fp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *, fast: 
 
 @torch.library.impl(_LIBRARY, "matmul_fp8", "CUDA")
 def _cuda(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = False) -> Tensor:
-    _check(a, b, scale_a, scale_b)
     c, (m, k), n = _fake(a, b, scale_a, scale_b, fast), a.shape, len(b)
     if c.numel() == 0:
         return c

@@ -9,7 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.autocast import NORM, is_autocast
-from gridstride.kernels.boundary import need_tensors, of_gradient, refuse_gradient, with_gradient, without_gradient
+from gridstride.kernels.boundary import (
+    may_want_gradient,
+    need_tensors,
+    of_gradient,
+    refuse_gradient,
+    with_gradient,
+    without_gradient,
+)
 from gridstride.kernels.torch_op import (
     ceil_div,
     check,
@@ -60,7 +67,7 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
     need_tensors("gridstride::add_rms_norm", residual=residual, delta=delta, weight=weight)
     if is_autocast(residual):
         return rms_norm(residual.add_(delta), weight, eps)
-    needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
+    needs_gradient = may_want_gradient(residual, delta, weight)
     if needs_gradient or (
         residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM
     ):

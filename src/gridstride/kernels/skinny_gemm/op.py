@@ -78,11 +78,11 @@ def launch(
 
 @torch.library.impl(_LIBRARY, "skinny_gemm", "CUDA")
 def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
-    _check(x, weight, bias, gated)
+    y = _fake(x, weight, bias, gated)
     check_aligned(x=x, weight=weight)
     if reason := misfit(x, weight):
         raise ValueError(f"skinny_gemm: {reason}; {_INSTEAD}")
-    y, chosen = _fake(x, weight, bias, gated), _cut(x, weight)
+    chosen = _cut(x, weight)
     assert chosen is not None
     launch(chosen, x, weight, bias, y, gated=gated, fixed_weights=fixed_weights)
     return y
