@@ -41,7 +41,7 @@ def check_returned(op: str, returned: Any, outputs: Mapping[str, Kind], given: M
 
 
 def _share(x: Tensor, other: Tensor) -> bool:
-    return x.untyped_storage()._cdata == other.untyped_storage()._cdata
+    return bool(x.untyped_storage()._cdata == other.untyped_storage()._cdata)
 
 
 def _type(value: Any) -> str:

@@ -142,6 +142,14 @@ def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {text}")
 
 
+def check_devices(first: str, on: Tensor, names: str, *tensors: Tensor | None) -> None:
+    """ValueError for the first of `tensors`, by their names, that is not where `on`, named `first`, is."""
+    device = on.device
+    for at, tensor in enumerate(tensors):
+        if tensor is not None and tensor.device != device:
+            check(False, names.split()[at], tensor, f"on {device} as {first} is")
+
+
 def check_alike(tensor: Tensor, name: str, other: Tensor, of: str) -> None:
     """ValueError unless both have one shape, dtype and device."""
     alike = tensor.shape == other.shape and tensor.dtype == other.dtype and tensor.device == other.device

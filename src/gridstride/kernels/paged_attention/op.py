@@ -13,6 +13,7 @@ from gridstride.kernels.paged_attention.ring import Ring, cut
 from gridstride.kernels.torch_op import (
     check,
     check_aligned,
+    check_devices,
     check_float,
     element,
     launcher,
@@ -137,19 +138,20 @@ def _arrived(device: torch.device, least: int) -> Tensor:
 
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:
     check_float(q, "q")
-    check(keys.dim() == 4 and keys.shape[1] > 0, "keys", keys, "[blocks, K, block_size, D]")
-    _, kv_heads, _, width = keys.shape
-    fits = q.dim() == 3 and q.is_contiguous() and q.shape[2] == width and q.shape[1] % kv_heads == 0
+    cache_shape, dtype, sequences = keys.shape, q.dtype, q.shape[:1]
+    check(len(cache_shape) == 4 and cache_shape[1] > 0, "keys", keys, "[blocks, K, block_size, D]")
+    _, kv_heads, _, width = cache_shape
+    fits = q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0 and q.is_contiguous()
     check(fits, "q", q, lambda: f"contiguous [S, {kv_heads} * G, {width}]")
     for name, cache in (("keys", keys), ("values", values)):
-        same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
-        check(same, name, cache, lambda: f"contiguous {q.dtype} {tuple(keys.shape)}")
+        if cache.dtype != dtype or cache.shape != cache_shape or not cache.is_contiguous():
+            check(False, name, cache, f"contiguous {dtype} {tuple(cache_shape)}")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
-    check(rows and tables.shape[0] == q.shape[0], "tables", tables, lambda: f"int32 [{q.shape[0]}, W], rows contiguous")
-    right = lengths.dtype == torch.int32 and lengths.shape == q.shape[:1] and lengths.is_contiguous()
-    check(right, "lengths", lengths, lambda: f"contiguous int32 [{q.shape[0]}]")
-    for name, tensor in (("keys", keys), ("values", values), ("tables", tables), ("lengths", lengths)):
-        check(tensor.device == q.device, name, tensor, lambda: f"on {q.device} as q is")
+    if not rows or tables.shape[:1] != sequences:
+        check(False, "tables", tables, f"int32 [{len(q)}, W], rows contiguous")
+    if lengths.dtype != torch.int32 or lengths.shape != sequences or not lengths.is_contiguous():
+        check(False, "lengths", lengths, f"contiguous int32 [{len(q)}]")
+    check_devices("q", q, "keys values tables lengths", keys, values, tables, lengths)
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CPU")

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gridstride.kernels.attention.launch import MACROS
 from gridstride.kernels.boundary import without_gradient
-from gridstride.kernels.torch_op import check, check_aligned, check_float, launcher, properties
+from gridstride.kernels.torch_op import check, check_aligned, check_devices, check_float, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -103,8 +103,7 @@ def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tens
     check(rows, "tables", tables, "int32 [S, W], rows contiguous")
     fours = pieces.dtype == torch.int32 and pieces.dim() == 2 and pieces.shape[1] == 4 and pieces.is_contiguous()
     check(fours, "pieces", pieces, "contiguous int32 [P, 4]")
-    for name, tensor in (("keys", keys), ("values", values), ("tables", tables), ("pieces", pieces)):
-        check(tensor.device == q.device, name, tensor, lambda: f"on {q.device} as q is")
+    check_devices("q", q, "keys values tables pieces", keys, values, tables, pieces)
 
 
 @torch.library.impl(_LIBRARY, "prompt_attention", "CPU")

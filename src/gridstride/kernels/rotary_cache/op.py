@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.boundary import without_gradient
-from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
+from gridstride.kernels.torch_op import ceil_div, check, check_devices, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -55,30 +55,28 @@ def _cuda(
 def _check(qkv: Tensor, tables: tuple[Tensor, Tensor], indices: tuple[Tensor, Tensor], keys: Tensor, values: Tensor,
            weights: tuple[Tensor | None, Tensor | None]) -> None:  # fmt: skip
     check_float(qkv, "qkv")
-    check(keys.dim() == 4 and keys.shape[1] > 0 and keys.shape[3] > 0, "keys", keys, "[blocks, K, block_size, D]")
-    width, kv_heads = keys.shape[3], keys.shape[1]
+    cache_shape, dtype, (cosine, sine) = keys.shape, qkv.dtype, tables
+    check(len(cache_shape) == 4 and min(cache_shape[1:]) > 0, "keys", keys, "[blocks, K, block_size, D]")
+    _, kv_heads, _, width = cache_shape
     check(width % 64 == 0, "keys", keys, "[blocks, K, block_size, D] with D a multiple of 64")
     row = kv_heads * width
     is_packed = qkv.dim() == 2 and qkv.shape[1] % row == 0 and qkv.shape[1] >= 3 * row and qkv.is_contiguous()
     check(is_packed, "qkv", qkv, lambda: f"contiguous [N, (G + 2) * {row}]")
     for name, cache in (("keys", keys), ("values", values)):
-        fits = cache.dtype == qkv.dtype and cache.is_contiguous() and cache.shape == keys.shape
-        check(fits, name, cache, lambda: f"contiguous {qkv.dtype} {tuple(keys.shape)}")
-    for name, weight in zip(("q_weight", "k_weight"), weights, strict=True):
-        if weight is not None:
-            fits = weight.dtype == qkv.dtype and weight.shape == (width,) and weight.is_contiguous()
-            check(fits and weight.device == qkv.device, name, weight,
-                  lambda: f"contiguous {qkv.dtype} [{width}] on {qkv.device}")  # fmt: skip
-    for name, table in zip(("cosine", "sine"), tables, strict=True):
-        fits = table.dtype == torch.float32 and table.is_contiguous() and table.dim() == 2
-        fits = fits and table.shape[1] == width // 2 and table.shape == tables[0].shape
-        check(fits, name, table, lambda: f"contiguous float32 [context, {width // 2}]")
-    for name, index in zip(("positions", "slots"), indices, strict=True):
-        fits = index.dtype == torch.int64 and index.shape == qkv.shape[:1] and index.is_contiguous()
-        check(fits, name, index, lambda: f"contiguous int64 [{qkv.shape[0]}]")
-    names = "keys", "values", "cosine", "sine", "positions", "slots"
-    for name, tensor in zip(names, (keys, values, *tables, *indices), strict=True):
-        check(tensor.device == qkv.device, name, tensor, lambda: f"on {qkv.device} as qkv is")
+        if cache.dtype != dtype or cache.shape != cache_shape or not cache.is_contiguous():
+            check(False, name, cache, f"contiguous {dtype} {tuple(cache_shape)}")
+    for name, weight in (("q_weight", weights[0]), ("k_weight", weights[1])):
+        if weight is not None and (weight.dtype != dtype or weight.shape != (width,) or not weight.is_contiguous()):
+            check(False, name, weight, f"contiguous {dtype} [{width}]")
+    for name, table in (("cosine", cosine), ("sine", sine)):
+        fits = table.dtype == torch.float32 and table.dim() == 2 and table.is_contiguous()
+        if not fits or table.shape[1] != width // 2 or table.shape != cosine.shape:
+            check(False, name, table, f"contiguous float32 [context, {width // 2}]")
+    for name, index in (("positions", indices[0]), ("slots", indices[1])):
+        if index.dtype != torch.int64 or index.shape != qkv.shape[:1] or not index.is_contiguous():
+            check(False, name, index, f"contiguous int64 [{len(qkv)}]")
+    names = "keys values cosine sine positions slots q_weight k_weight"
+    check_devices("qkv", qkv, names, keys, values, *tables, *indices, *weights)
 
 
 @torch.library.impl(_LIBRARY, "rotary_cache", "CPU")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gridstride.kernels.boundary import without_gradient
-from gridstride.kernels.torch_op import check, check_float, element, launcher
+from gridstride.kernels.torch_op import check, check_devices, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -36,11 +36,11 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
 def _check(logits: Tensor, wishes: tuple[Tensor, ...]) -> None:
     check_float(logits, "logits")
     check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
-    rows = logits.shape[0]
-    for (name, dtype), tensor in zip(_WISHES.items(), wishes, strict=True):
-        fits = tensor.dtype == dtype and tensor.shape == (rows,) and tensor.is_contiguous()
-        expected = f"{dtype} [{rows}] on {logits.device}"
-        check(fits and tensor.device == logits.device, name, tensor, expected)
+    rows = logits.shape[:1]
+    for name, tensor in zip(_WISHES, wishes, strict=True):
+        if tensor.dtype != _WISHES[name] or tensor.shape != rows or not tensor.is_contiguous():
+            check(False, name, tensor, f"{_WISHES[name]} [{rows[0]}]")
+    check_devices("logits", logits, " ".join(_WISHES), *wishes)
 
 
 @torch.library.impl(_LIBRARY, "sample", "CUDA")
