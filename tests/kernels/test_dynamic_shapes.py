@@ -51,6 +51,52 @@ def test_attention_is_compiled_once_for_all_lengths(past: int | None, needs_grad
     assert counter.frame_count <= 3
 
 
+def rows(n: int) -> dict[str, tuple[Callable[..., object], list[Tensor]]]:
+    """A call of each op on `n` rows, and what it is given."""
+    draw, long, short = torch.randn, torch.int64, torch.int32
+    cache = [draw(6, 2, 8, 64), draw(6, 2, 8, 64), torch.zeros(n, 2, dtype=short)]
+    codes = [draw(size, 16).to(torch.float8_e4m3fn) for size in (n, 5)]
+    drawn = [torch.ones(n), torch.zeros(n, dtype=short), torch.ones(n), torch.zeros(n), torch.rand(n).double()]
+    angles, places = [draw(50, 32), draw(50, 32)], [torch.zeros(n, dtype=long), torch.arange(n)]
+    cuts = torch.tensor([0, n], dtype=short)
+    return {
+        "gelu": (ops.gelu, [draw(n, 8)]),
+        "softmax": (ops.softmax, [draw(n, 8)]),
+        "layer_norm": (ops.layer_norm, [draw(n, 8), draw(8), draw(8)]),
+        "rms_norm": (lambda x, w: ops.rms_norm(x, w, 1e-6), [draw(n, 8), draw(8)]),
+        "add_rms_norm": (lambda x, d, w: ops.add_rms_norm(x, d, w, 1e-6), [draw(n, 8), draw(n, 8), draw(8)]),
+        "swiglu": (ops.swiglu, [draw(n, 8), draw(n, 8)]),
+        "silu_mul": (ops.silu_mul, [draw(n, 8)]),
+        "cross_entropy": (ops.cross_entropy, [draw(n, 8), torch.zeros(n, dtype=long)]),
+        "linear_cross_entropy": (ops.linear_cross_entropy, [draw(n, 4), draw(8, 4), torch.zeros(n, dtype=long)]),
+        "dropout": (lambda x, seed: ops.dropout(x, 0.5, seed=seed), [draw(n, 8), torch.ones(2, dtype=long)]),
+        "conv2d": (ops.conv2d, [draw(n, 3, 5, 5), draw(4, 3, 3, 3)]),
+        "varlen_attention": (lambda q, cu: ops.varlen_attention(q, q, q, cu, cu, 64, 64), [draw(n, 2, 8), cuts]),
+        "sort_keys": (ops.sort_keys, [draw(n)]),
+        "matmul_fp8": (ops.matmul_fp8, [*codes, draw(n), draw(5)]),
+        "skinny_gemm": (ops.skinny_gemm, [draw(n, 32), draw(8, 32)]),
+        "paged_attention": (
+            lambda *given: ops.paged_attention(*given, scale=0.3), [draw(n, 4, 64), *cache, torch.ones(n, dtype=short)],
+        ),
+        "sample": (ops.sample, [draw(n, 8), *drawn]),
+        "rotary_cache": (
+            lambda *given: ops.rotary_cache(*given, 1e-6),
+            [draw(n, 256), *angles, draw(64), draw(64), *places, draw(6, 1, 8, 64), draw(6, 1, 8, 64)],
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(rows(1)))
+def test_every_op_is_compiled_once_for_all_numbers_of_rows(name: str) -> None:
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(rows(5)[name][0], backend=counter, fullgraph=True)
+    with torch.no_grad():
+        for n in range(5, 9):
+            compiled(*rows(n)[name][1])
+    assert counter.frame_count <= 2  # the first number, and any
+
+
 class Layer(nn.Module):
     def __init__(self, call: Callable[..., Tensor]) -> None:
         super().__init__()

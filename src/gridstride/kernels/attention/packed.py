@@ -47,9 +47,9 @@ def check_packed(q: Tensor, k: Tensor, v: Tensor) -> None:
 def check_cuts(cu_q: Tensor, cu_k: Tensor, q: Tensor) -> None:
     """ValueError unless both are int32 [sequences + 1] on q's device."""
     for name, cu in (("cu_seqlens_q", cu_q), ("cu_seqlens_k", cu_k)):
-        fits = cu.dtype == torch.int32 and cu.dim() == 1 and len(cu) > 1 and cu.is_contiguous()
+        fits = cu.dtype == torch.int32 and cu.dim() == 1 and cu.shape[0] > 1 and cu.is_contiguous()
         check(fits and cu.device == q.device, name, cu, lambda: f"contiguous torch.int32 [sequences + 1] on {q.device}")
-    check(len(cu_k) == len(cu_q), "cu_seqlens_k", cu_k, lambda: f"of {len(cu_q)} numbers as cu_seqlens_q is")
+    check(cu_k.shape[0] == cu_q.shape[0], "cu_seqlens_k", cu_k, lambda: f"of {len(cu_q)} numbers as cu_seqlens_q is")
 
 
 def check_sequences(sequences: Sequences, q: Tensor, k: Tensor) -> None:

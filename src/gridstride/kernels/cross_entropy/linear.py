@@ -78,7 +78,7 @@ def _pieces(rows: int, length: int) -> Iterator[slice]:
 def _check(hidden: Tensor, weight: Tensor, labels: Tensor) -> None:
     check_float(hidden, "hidden")
     check(hidden.dim() == 2, "hidden", hidden, "[N, H]")
-    fits = weight.dim() == 2 and weight.shape[1] == hidden.shape[1] and 0 < len(weight) < 1 << 31
+    fits = weight.dim() == 2 and weight.shape[1] == hidden.shape[1] and 0 < weight.shape[0] < 1 << 31
     fits = fits and weight.dtype == hidden.dtype and weight.device == hidden.device
     check(fits, "weight", weight, lambda: f"{hidden.dtype} [V, {hidden.shape[1]}] on {hidden.device}, V at least 1")
     fits = labels.shape == hidden.shape[:1] and labels.dtype == torch.int64 and labels.device == hidden.device

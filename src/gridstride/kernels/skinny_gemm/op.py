@@ -91,7 +91,7 @@ def _cuda(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, f
 def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
     check_float(x, "x")
     check(x.dim() == 2 and x.is_contiguous(), "x", x, "contiguous [M, K]")
-    fits = weight.dim() == 2 and weight.shape[1] == x.shape[1] and not (gated and len(weight) % 2)
+    fits = weight.dim() == 2 and weight.shape[1] == x.shape[1] and not (gated and weight.shape[0] % 2)
     fits = fits and weight.dtype == x.dtype and weight.device == x.device and weight.is_contiguous()
     check(fits, "weight", weight, lambda: f"contiguous {x.dtype} [N, {x.shape[1]}] on {x.device}{', N even' * gated}")
     if bias is not None:
@@ -99,7 +99,7 @@ def _check(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool) -> None:
         check(
             right and bias.is_contiguous(), "bias", bias, lambda: f"contiguous {x.dtype} [{len(weight)}] on {x.device}"
         )
-    if not 0 < len(x) <= MOST_ROWS or x.shape[1] < STEP or x.shape[1] % STEP or not len(weight):
+    if not 0 < x.shape[0] <= MOST_ROWS or x.shape[1] < STEP or x.shape[1] % STEP or not weight.shape[0]:
         raise ValueError(f"skinny_gemm: {_unfitting(x, weight)}; {_INSTEAD}")
 
 
@@ -117,7 +117,7 @@ def _cpu(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fi
 @torch.library.register_fake("gridstride::skinny_gemm")
 def _fake(x: Tensor, weight: Tensor, bias: Tensor | None, gated: bool = False, fixed_weights: bool = False) -> Tensor:
     _check(x, weight, bias, gated)
-    return x.new_empty((len(x), len(weight) // 2 if gated else len(weight)))
+    return x.new_empty((x.shape[0], weight.shape[0] // 2 if gated else weight.shape[0]))
 
 
 _call = without_gradient("gridstride::skinny_gemm", _cuda, instead="use torch.nn.functional.linear", autocast=PRODUCT)
