@@ -209,8 +209,8 @@ def _check_backward(inputs: GradientInputs, cu_q: Tensor, cu_k: Tensor) -> None:
     check_cuts(cu_q, cu_k, q)
     check_alike(dout, "dout", q, "q")
     check_alike(out, "out", q, "q")
-    fits = lse.shape == (q.shape[1], len(q)) and lse.dtype == _wide(q.dtype) and lse.device == q.device
-    check(fits, "lse", lse, lambda: f"{_wide(q.dtype)} [{q.shape[1]}, {len(q)}] on {q.device}")
+    fits = lse.shape == (q.shape[1], q.shape[0]) and lse.dtype == _wide(q.dtype) and lse.device == q.device
+    check(fits, "lse", lse, lambda: f"{_wide(q.dtype)} [{q.shape[1]}, {q.shape[0]}] on {q.device}")
 
 
 def _flash_backward(inputs: GradientInputs, sequences: Sequences, causal: bool, scale: float) -> Three:
