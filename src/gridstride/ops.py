@@ -1,9 +1,11 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
 On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
-gated SiLU, rotary embedding, softmax, RMS norm, cross-entropy (with a linear layer in front, too), attention of packed
-sequences and dropout have gradients of ours; layer norm, attention (unless ours is asked for) and convolution have
-PyTorch's; the ops of serving have none.
+gated SiLU, rotary embedding, softmax, layer norm, RMS norm, cross-entropy (with a linear layer in front, too),
+attention of packed sequences and dropout have gradients of ours; attention (unless ours is asked for) and convolution
+have PyTorch's. The others have none: a backward pass through them is an error with the op's name and what to use
+instead, as are forward mode (jvp) and torch.func's gradients through any op. Autocast does with each of them what it
+does with PyTorch's own.
 """
 
 from __future__ import annotations

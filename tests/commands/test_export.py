@@ -36,8 +36,13 @@ def test_the_last_rung_is_written_with_what_to_do_next(capsys: pytest.CaptureFix
     assert status("vector_add") == 0
     said = capsys.readouterr().out
     assert "wrote vector_add_op/csrc/vector_add.cu" in said
-    assert "pip install --no-build-isolation vector_add_op" in said
+    assert "pip install --no-build-isolation ./vector_add_op" in said
     assert Path("vector_add_op/README.md").is_file()
+
+
+def test_a_folder_with_a_blank_is_quoted_for_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status("vector_add", "--in", "with blank") == 0
+    assert "pip install --no-build-isolation './with blank/vector_add_op'" in capsys.readouterr().out
 
 
 def test_a_kernel_of_ones_own_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,3 +138,10 @@ def test_every_ladders_last_rung_can_be_exported(problem: str) -> None:
     assert f"TORCH_BOX(&{problem})" in made[f"csrc/{problem}.cu"].decode()
     cases = np.load(io.BytesIO(made["tests/cases.npz"]))
     assert any(key.startswith(f"{problem}/0/in/") for key in cases.files)
+
+
+@pytest.mark.parametrize("name", ["class", "torch", "numpy", "gridstride", "tests", "csrc", "json", "aten"])
+def test_a_name_that_cannot_be_imported_or_hides_another(name: str) -> None:
+    folder = find("vector_add")
+    with pytest.raises(ExportError, match=f"'{name}' is no name for a package: .*; choose another with --name"):
+        package(folder, folder.rungs()[-1], name)

@@ -29,6 +29,7 @@ def test_schemas_follow_the_kernels_parameters(ops):
         ("total", {"shape": {"x": lambda n: (n,), "sum": ""}}, "shape.'x'. asks for 'n'|shape of x"),
         ("total", {"shape": {"x": "*sum", "sum": ""}}, "shape of x has the symbol sum, which is an array"),
         ("total", {"grid": lambda m: m}, "grid asks for 'm', and there is x, n, sum"),
+        ("total", {"scalars": {"x": lambda n: n}}, "scalars names x, which is an array"),
         ("total", {"zeroed": ["x"]}, "zeroed names x, which is no output; outputs are sum"),
         ("total", {"in_place": ["x"]}, "in_place names x, which the kernel takes as a pointer to const"),
         ("total", {"backward": lambda dsum, y: dsum}, "backward asks for 'y', and there is dsum, x, sum"),
@@ -71,7 +72,7 @@ def test_parameters_that_no_op_can_take():
         gs.torch_op("mine::wrong", module["blind"], shape={"y": "1"}, grid=1, block=1)
 
 
-@pytest.mark.parametrize("name", ["gelu", "a::b::c", "mine::", "mine::2d"])
+@pytest.mark.parametrize("name", ["gelu", "a::b::c", "mine::", "mine::2d", "mine::class", "for::gelu"])
 def test_a_name_needs_a_namespace(ops, name):
     with pytest.raises(ValueError, match="is no name of an op"):
         gs.torch_op(name, ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=1)
@@ -80,6 +81,26 @@ def test_a_name_needs_a_namespace(ops, name):
 def test_a_name_that_is_taken(ops):
     with pytest.raises(ValueError, match="aten::gelu is an op that something else has registered"):
         gs.torch_op("aten::gelu", ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=1)
+
+
+@pytest.mark.parametrize("name", ["aten::mine", "prims::mine", "gridstride::mine", "c10d::mine"])
+def test_a_namespace_that_is_pytorchs_or_ours(ops, name):
+    with pytest.raises(ValueError, match=f"{name}: the namespace .* is not yours"):
+        gs.torch_op(name, ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"backward": 5}, "mine::wrong: backward is 5, neither an op nor a function"),
+        ({"cpu": 5}, "mine::wrong: cpu is 5, not a function"),
+        ({"name": 5}, "name is 5, not a text"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(ops, changed, message):
+    given = {"name": "mine::wrong", "shape": {"x": "*n", "y": "*n"}, "grid": 1, "block": 1, **changed}
+    with pytest.raises(TypeError, match=message):
+        gs.torch_op(given.pop("name"), ops.module["gelu<float>"], **given)
 
 
 def test_an_op_that_is_defined_again_is_the_new_one(ops):

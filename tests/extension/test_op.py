@@ -161,10 +161,13 @@ def test_a_function_for_cpu_tensors(ops):
     op = gs.torch_op(
         "mine::also_on_cpu", ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=256, cpu=reference
     )
-    half = torch.ones(3, dtype=torch.float16)
-    torch.testing.assert_close(op(half), reference(half))
-    with gs.use("virtual"), pytest.raises(TypeError, match=r"mine::also_on_cpu: x is float16; .* kernel for x float32"):
-        op(half)
+    x = torch.ones(3)
+    torch.testing.assert_close(op(x), reference(x))
+    half = "mine::also_on_cpu: x is float16; .* kernel for x float32"
+    with pytest.raises(TypeError, match=half):
+        op(x.half())
+    with gs.use("virtual"), pytest.raises(TypeError, match=half):
+        op(x.half())
 
 
 @on_the_virtual_gpu
@@ -195,7 +198,6 @@ def test_a_fault_in_the_kernel_comes_out_of_the_op(ops):
         ("row_dot", lambda: (rows(2, 3), rows(3).float()), TypeError, "w is float32"),
         ("row_dot", lambda: (rows(2, 3), rows(3).to("meta")), ValueError, "w is on meta, not on cpu as x is"),
         ("scale", lambda: (torch.ones(4, 4).t(), 1.0), ValueError, r"x has strides \(1, 4\); in place it must be"),
-        ("scale", lambda: (torch.ones(4, requires_grad=True), 1.0), ValueError, "x requires a gradient, and an op"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(ops, name, args, error, message):
@@ -208,6 +210,35 @@ def test_a_gradient_through_an_op_without_one(ops):
     x = rows(3).requires_grad_()
     with pytest.raises(NotImplementedError, match="mine::gelu_backward has no derivative"):
         ops.gelu_backward(rows(3), x).sum().backward()
+
+
+@on_the_virtual_gpu
+def test_what_is_written_in_place_holds_its_own_values_outside_of_autograd(ops):
+    with pytest.raises(NotImplementedError, match="mine::scale has no derivative: it writes x in place"):
+        ops.scale(torch.ones(4, requires_grad=True), 1.0)
+    negated = torch._neg_view(torch.ones(4))
+    with pytest.raises(ValueError, match=r"mine::scale: x is a negated view.*x\.resolve_neg\(\)"):
+        ops.scale(negated, 2.0)
+    assert negated.tolist() == [-1.0] * 4
+
+
+@on_the_virtual_gpu
+@pytest.mark.parametrize("give", [lambda dy, x: {"x": dy, "w": None}, lambda dy, x: (dy, None)], ids=["name", "order"])
+def test_a_gradient_that_backward_gives_as_none(ops, give):
+    op = gs.torch_op(
+        "mine::none_dot", ops.module["row_dot"], grid=1, block=256, backward=give,
+        shape={"x": "*rows width", "w": "width", "y": "*rows", "length": "*rows"},
+    )  # fmt: skip
+    with pytest.raises(NotImplementedError, match="mine::none_dot: w has no gradient; backward gives x"):
+        op(rows(2, 3).requires_grad_(), rows(3).requires_grad_())[0].sum().backward()
+
+
+@on_the_virtual_gpu
+def test_forward_mode_is_refused_with_and_without_a_backward_pass(ops):
+    for op in (ops.gelu, ops.twice):
+        x = rows(8, dtype=torch.float32)
+        with pytest.raises(NotImplementedError, match=f"{op._schema.name} has no derivative in forward mode"):
+            torch.func.jvp(op, (x,), (x,))
 
 
 @on_the_virtual_gpu
@@ -289,3 +320,23 @@ def test_tensors_on_a_second_gpu(ops):
         torch.testing.assert_close(ops.gelu(x), reference(x))
     with pytest.raises(ValueError, match="x is on cuda:0, not on cuda:1 as dy is"):
         ops.gelu_backward(x, x.to("cuda:0"))
+
+
+@on_the_virtual_gpu
+@pytest.mark.parametrize("shape", ["abc", None, 3, (-1,), (1.5,)], ids=str)
+def test_a_function_that_gives_no_shape(ops, shape):
+    op = gs.torch_op(
+        "mine::shapeless", ops.module["gelu<float>"], shape={"x": "*n", "y": lambda n: shape}, grid=1, block=256
+    )
+    with pytest.raises(ValueError, match="mine::shapeless: shape of y: the function gives "):
+        op(torch.ones(3))
+
+
+@on_the_virtual_gpu
+def test_a_gradient_that_is_no_tensor(ops):
+    op = gs.torch_op(
+        "mine::numeric", ops.module["gelu<float>"], shape={"x": "*n", "y": "*n"}, grid=1, block=256,
+        backward=lambda dy: 2.0,
+    )  # fmt: skip
+    with pytest.raises(TypeError, match="mine::numeric: backward gives a float for x, not a tensor"):
+        op(torch.ones(3, requires_grad=True)).sum().backward()

@@ -72,6 +72,15 @@ def test_gradients_are_slopes(past: int | None) -> None:
     assert torch.autograd.gradcheck(lambda *each: ops.attention(*each, past=past), given)
 
 
+@pytest.mark.parametrize("backward", ["auto", "gridstride"])
+def test_gradients_come_through_vmap(backward: str) -> None:
+    q = torch.randn(2, 1, 2, 3, 8, dtype=torch.float64, requires_grad=True)
+    together = torch.func.vmap(lambda q: ops.attention(q, q, q, past=0, backward=backward))(q)
+    apart = torch.stack([ops.attention(each, each, each, past=0) for each in q])
+    got, expected = (torch.autograd.grad(y.square().sum(), q)[0] for y in (together, apart))
+    torch.testing.assert_close(got, expected)
+
+
 def test_the_bare_op_has_no_gradient_and_says_who_has() -> None:
     q, k, v = drawn()
     out = torch.ops.gridstride.attention(q.requires_grad_(), k, v, 0, 1.0)

@@ -206,3 +206,21 @@ def test_a_cuda_graph_replays_it() -> None:
     hidden.mul_(2.0)
     graph.replay()
     torch.testing.assert_close(loss, torchs(hidden, weight, labels), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_come_through_vmap() -> None:
+    hidden, weight = (torch.randn(2, *shape, requires_grad=True) for shape in ((3, 4), (5, 4)))
+    target = torch.tensor([0, 4, 2])
+    losses = torch.func.vmap(lambda h, w: ops.linear_cross_entropy(h, w, target))(hidden, weight)
+    apart = torch.stack([ops.linear_cross_entropy(h, w, target) for h, w in zip(hidden, weight, strict=True)])
+    got, expected = (torch.autograd.grad(loss.sum(), (hidden, weight)) for loss in (losses, apart))
+    for one, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_gradient_that_was_not_taken_with_the_loss_is_an_error() -> None:
+    hidden, weight = torch.randn(3, 4, requires_grad=True), torch.randn(5, 4)
+    labels = torch.tensor([0, 4, 2])
+    loss, *_ = torch.ops.gridstride.linear_cross_entropy(hidden, weight, labels, -100, False, False)
+    with pytest.raises(NotImplementedError, match="gradient of hidden was not taken with the loss"):
+        loss.backward()

@@ -247,6 +247,16 @@ def test_weights_loaded_while_patched_are_there_afterwards() -> None:
         assert torch.equal(one, two)
 
 
+def test_training_under_gradient_checkpointing(tokens: Tensor) -> None:
+    own = model("llama").train()
+    ours = copy.deepcopy(own)
+    ops.patch(ours)
+    ours.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    expected = gradients(own, tokens)
+    for name, got in gradients(ours, tokens).items():
+        torch.testing.assert_close(got, expected[name], rtol=1e-4, atol=1e-5)
+
+
 def test_what_cannot_be_patched_is_told() -> None:
     with pytest.raises(
         ValueError, match="model is a Linear, which has no config of transformers: patch knows gpt2, llama"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,10 +45,16 @@ def run(problem: str, *, kernel: str | None, name: str | None, folder: str | Non
     for op, backward in gradients.items():
         console.print(f"\nThe gradient of {op} is {backward}, the last rung of its own ladder.")
     if built is not None:
-        console.print(f"\nbuilt {built}\n\nInstall it with:  pip install {built}")
+        console.print(f"\nbuilt {built}\n\nInstall it with:  pip install {_shell_path(built)}")
     else:
-        console.print(f"\nBuild and install it with:  pip install --no-build-isolation {target}")
+        console.print(f"\nBuild and install it with:  pip install --no-build-isolation {_shell_path(target)}")
     return True
+
+
+def _shell_path(path: Path) -> str:
+    """As a shell takes it; with ./ in front, since pip looks up a bare word on the index."""
+    text = str(path)
+    return shlex.quote(text if text.startswith((".", os.sep)) else f".{os.sep}{text}")
 
 
 def _kernel(rung: str | None, folder: Folder) -> KernelFile:

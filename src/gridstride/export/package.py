@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import io
+import keyword
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +31,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ELEMENTS = 1 << 16  # of a case that is recorded
 _SEED = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_BESIDE = ("csrc", "tests", "setup", "build", "dist")
+_KNOWN = frozenset(
+    "torch numpy gridstride triton jax cuda cupy numba scipy pandas sklearn tensorflow transformers torchvision "
+    "torchaudio pip setuptools wheel pytest pkg_resources packaging yaml requests aten prims prim quantized inductor "
+    "profiler c10d".split()
+)
+"""Packages that code beside an op imports, and namespaces of PyTorch's own ops: the package's name is its ops', too."""
 _ARCHITECTURE = "9.0a"
 """For kernels that need 9.0: their instructions are Hopper's own."""
 
@@ -57,6 +66,8 @@ def package(folder: Folder, kernel: KernelFile, name: str | None = None) -> Pack
     chosen = name or f"{folder.problem.name}_op"
     if not _NAME.fullmatch(chosen):
         raise ExportError(f"{chosen!r} is no name for a package: use lower-case letters, digits and _, a letter first")
+    if reason := _taken(chosen):
+        raise ExportError(f"{chosen!r} is no name for a package: {reason}; choose another with --name")
     op = compiled(folder.problem, kernel)
     backward_folder = backward_of(folder)
     if backward_folder is None or not backward_folder.rungs():
@@ -64,6 +75,17 @@ def package(folder: Folder, kernel: KernelFile, name: str | None = None) -> Pack
     backward = compiled(backward_folder.problem, backward_folder.rungs()[-1])
     gradient = python_source.gradient(op, backward)
     return Package(chosen, (op, backward), (gradient,)) if gradient else Package(chosen, (op,), ())
+
+
+def _taken(name: str) -> str:
+    """Why a package of this name could not be imported, or would stand in another one's place; empty where neither."""
+    if keyword.iskeyword(name):
+        return "it is a word of Python's"
+    if name in sys.stdlib_module_names:
+        return "Python has a module of that name"
+    if name in _BESIDE:
+        return "the folder has another one of that name"
+    return "a package that it would hide has that name" if name in _KNOWN else ""
 
 
 def write(what: Package, target: Path) -> list[str]:

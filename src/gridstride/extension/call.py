@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from gridstride.device.choice import asked_for
 from gridstride.device.launch.shape import shape as launch_shape
 from gridstride.device.physical.physical_gpu import PhysicalGPU
+from gridstride.extension.cpu_function import Kind, check_returned
 from gridstride.extension.definition import ARGUMENT, IN_PLACE, INPUT, OUTPUT, Definition
 from gridstride.extension.shapes import ShapeSpec, Sizes
 
@@ -74,7 +76,9 @@ class OpCall:
         if device is not None and device.kind == "virtual":
             return self._virtual(device, args)
         if self._cpu is not None:
-            return self._cpu(*args)
+            outputs = self._kinds(self._check(args))
+            given = dict(zip(self._arguments, args, strict=True))
+            return check_returned(self.definition.name, self._cpu(*args), outputs, given)
         raise ValueError(
             f"{self.definition.name}: {self._inputs[0]} is on the CPU, and the kernel is for CUDA tensors: pass "
             '.cuda(), run it on the virtual GPU (with gs.use("virtual"): …), or give gs.torch_op a cpu= function'
@@ -152,17 +156,26 @@ class OpCall:
         raise TypeError(f"{self.definition.name}: {wrong} is {actual_dtypes[wrong]}; there is a kernel for {listed}")
 
     def _check_written(self, values: dict[str, Any]) -> None:
-        """What is written in place must be where it is, and out of autograd's sight."""
-        op = self.definition.name
-        wanting = [name for name in self._inputs if values[name].requires_grad and torch.is_grad_enabled()]
-        if wanting:
-            raise ValueError(
-                f"{op}: {wanting[0]} requires a gradient, and an op that writes {', '.join(self._written)} in place "
-                "has none: call it under torch.no_grad(), or let the kernel write to another array"
-            )
+        """What is written in place must be where it is."""
         for name in self._written:
             if not values[name].is_contiguous():
-                raise ValueError(f"{op}: {name} has strides {values[name].stride()}; in place it must be contiguous")
+                where = f"{name} has strides {values[name].stride()}; in place it must be contiguous"
+                raise ValueError(f"{self.definition.name}: {where}")
+
+    def lazy(self, *args: Any) -> Any:
+        """For tensors that stand for the negative or the conjugate of what their memory holds: PyTorch's own way with
+        them asks an op for returns, which one that writes in place has not.
+        """
+        for name, x in zip(self._arguments, args, strict=True):
+            if name in self._written and (x.is_neg() or x.is_conj()):
+                view, method = ("negated", "neg") if x.is_neg() else ("conjugated", "conj")
+                raise ValueError(
+                    f"{self.definition.name}: {name} is a {view} view, whose memory holds other values; in place it "
+                    f"must hold its own: pass {name}.resolve_{method}()"
+                )
+        dense = [x.resolve_conj().resolve_neg() if isinstance(x, Tensor) else x for x in args]
+        namespace, short = self.definition.name.split("::")
+        return getattr(getattr(torch.ops, namespace), short)(*dense)
 
     def _dense(self, bound: Given) -> dict[str, Any]:
         """The values with copies of inputs that are not contiguous, or begin between the vectors that are read."""
@@ -178,12 +191,23 @@ class OpCall:
     # -- what comes out ------------------------------------------------------------------------------------------------
     def _allocate(self, bound: Given) -> dict[str, Tensor]:
         first, outputs = bound.values[self._inputs[0]], {}
-        for name in self._outputs:
-            spec = self.definition.shapes[name]
-            shape = spec.resolve(bound.sizes) if isinstance(spec, ShapeSpec) else tuple(spec(bound.values))
+        for name, (shape, dtype) in self._kinds(bound).items():
             make = first.new_zeros if name in self.definition.zeroed else first.new_empty
-            outputs[name] = make(shape, dtype=torch_dtype(self.definition, bound.kernel, name))
+            outputs[name] = make(shape, dtype=dtype)
         return outputs
+
+    def _kinds(self, bound: Given) -> dict[str, Kind]:
+        """Shape and dtype of each output."""
+        definition, kinds = self.definition, {}
+        for name in self._outputs:
+            spec = definition.shapes[name]
+            shape = (
+                spec.resolve(bound.sizes)
+                if isinstance(spec, ShapeSpec)
+                else _sizes(definition.name, name, spec(bound.values))
+            )
+            kinds[name] = shape, torch_dtype(definition, bound.kernel, name)
+        return kinds
 
     def _shape(self, bound: Given, outputs: dict[str, Tensor]) -> Shape | None:
         """The launch; None where it would be of no blocks, and there is nothing to write."""
@@ -198,6 +222,16 @@ class OpCall:
                     f"{name}: launch a block, or name it in zeroed=(…)"
                 )
         return None
+
+
+def _sizes(op: str, name: str, shape: Any) -> tuple[Any, ...]:
+    """What a function for the shape of `name` gave; ValueError for what is no shape."""
+    sizes = tuple(shape) if isinstance(shape, tuple | list) else None
+    if sizes is None or not all(isinstance(size, Integral | torch.SymInt) for size in sizes):
+        raise ValueError(f"{op}: shape of {name}: the function gives {shape!r}, not a tuple of whole numbers")
+    if any(isinstance(size, int) and size < 0 for size in sizes):
+        raise ValueError(f"{op}: shape of {name}: the function gives {shape!r}, with a size below 0")
+    return sizes
 
 
 def torch_dtype(definition: Definition, kernel: int, name: str) -> torch.dtype:

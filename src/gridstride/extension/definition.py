@@ -90,6 +90,8 @@ def define(
     scalars: Mapping[str, Any], in_place: Sequence[str], zeroed: Sequence[str], cooperative: bool, cluster: Any,
 ) -> Definition:  # fmt: skip
     """Check what `gs.torch_op` was given; ValueError or TypeError names the parameter."""
+    if not isinstance(name, str):
+        raise TypeError(f'name is {name!r}, not a text as in "mine::gelu"')
     kernels = tuple(kernel) if isinstance(kernel, Sequence) else (kernel,)
     _check_kernels(name, kernels)
     lists = [kernel.bound().parameters for kernel in kernels]
@@ -139,6 +141,8 @@ def _check_names(
         raise ValueError(f"{name}: {kernel.name} has parameters without names ({', '.join(labels)}): give them names")
     for what, names in arguments.items():
         for key in names:
+            if what == "scalars" and any(p.label == key and p.pointer for p in parameters):
+                raise ValueError(f"{name}: scalars names {key}, which is an array: what follows is a number")
             if key not in labels and what != "scalars":
                 raise ValueError(f"{name}: {what} names {key!r}, which {kernel.name} does not take: {labels}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -23,6 +23,8 @@ class Gradient:
         self._op, self._arguments = definition.name, definition.arguments
         self._inputs, self._outputs = definition.of(INPUT), definition.of(OUTPUT)
         self._function = as_op(backward) or backward
+        if not callable(self._function):
+            raise TypeError(f"{self._op}: backward is {backward!r}, neither an op nor a function")
         self._needed = _needed_names(self._function)
         self._results = _results(self._function)
         available = [*(f"d{name}" for name in self._outputs), *self._arguments, *self._outputs]
@@ -43,9 +45,13 @@ class Gradient:
         values = dict(zip(ctx.kept, ctx.saved_tensors, strict=True)) | ctx.numbers
         values |= {f"d{name}": slope for name, slope in zip(self._outputs, slopes, strict=True)}
         grads = self._by_input(self._function(*(values[name] for name in self._needed)))
+        given = [key for key, slope in grads.items() if slope is not None] or ["none"]
         for needed, name in zip(ctx.needs_input_grad, self._arguments, strict=True):
-            if needed and name not in grads:
-                raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(grads)}")
+            if needed and name not in given:
+                raise NotImplementedError(f"{self._op}: {name} has no gradient; backward gives {', '.join(given)}")
+        for name, slope in grads.items():
+            if not (slope is None or isinstance(slope, Tensor)):
+                raise TypeError(f"{self._op}: backward gives a {type(slope).__name__} for {name}, not a tensor")
         return tuple(grads.get(name) for name in self._arguments)
 
     def _by_input(self, grads: Any) -> dict[str, Any]:
@@ -76,15 +82,6 @@ class Gradient:
         if not any(f"d{name}" in self._needed for name in self._outputs):
             slopes = " or ".join(f"d{name}" for name in self._outputs)
             raise ValueError(f"{self._op}: backward does not ask for {slopes}, the gradient of what the op gives")
-
-
-def no_gradient(name: str) -> Callable[..., Any]:
-    """A backward pass that says that there is none."""
-
-    def refuse(ctx: Any, *slopes: Tensor) -> Any:
-        raise NotImplementedError(f"{name} has no derivative: gs.torch_op(…, backward=…) gives it one")
-
-    return refuse
 
 
 def as_op(backward: Any) -> Any:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,7 +41,6 @@ _WAIT = "griddepcontrol.wait"
 _CODES = {"float32": "f", "float64": "d", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q"}
 _POINTER = "Q"
 _MOST_KEPT = 4
-_PLAIN = (Tensor, torch.nn.Parameter)
 _KERNELS = Path(__file__).resolve().parent
 
 Dim3 = tuple[int, int, int]
@@ -115,21 +113,25 @@ def _compiled(folder: str, rung: str, ordinal: int, **macros: object) -> RungLau
         return RungLauncher(module[file.entry].bound(), waits=_WAIT in module.ptx)
 
 
-def plain(*tensors: Tensor) -> bool:
-    """Whether kernels may be launched without PyTorch's dispatcher: on CUDA tensors of no subclass, where nothing that
-    listens to the dispatcher (a compiler, fake tensors, a mode, a transform) is at work.
-    """
-    listening = torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack()
-    if listening or torch._C._are_functorch_transforms_active():
-        return False
-    return all([x.is_cuda and type(x) in _PLAIN for x in tensors])  # noqa: C419 (a generator takes as long again)
-
-
 def element(x: Tensor) -> str:
     """The C++ type of a tensor's elements; TypeError for a dtype that no kernel is written for."""
     if x.dtype not in ELEMENTS:
         raise TypeError(f"dtype {x.dtype} is not one of {', '.join(map(str, ELEMENTS))}")
     return ELEMENTS[x.dtype]
+
+
+def check_float(x: Tensor, name: str, *, double: bool = False) -> None:
+    """TypeError for a dtype that no kernel is written for. float64 is for CPUs, or by `double` for PyTorch's kernels,
+    which take over where ours have none.
+    """
+    if x.dtype not in ELEMENTS and (x.dtype != torch.float64 or (x.is_cuda and not double)):
+        raise TypeError(f"{name}: dtype {x.dtype} is not one of {', '.join(map(str, ELEMENTS))}")
+
+
+def check_aligned(**tensors: Tensor) -> None:
+    """ValueError for one that does not begin where vectors of 16 bytes may; not for tensors without memory."""
+    for name, tensor in tensors.items():
+        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
 
 
 def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[], str]) -> None:
@@ -138,6 +140,14 @@ def check(condition: bool, name: str, tensor: Tensor, expected: str | Callable[[
         text = expected if isinstance(expected, str) else expected()
         strides = "" if tensor.is_contiguous() else f" with strides {tuple(tensor.stride())}"
         raise ValueError(f"{name} is {tensor.dtype} {tuple(tensor.shape)}{strides} on {tensor.device}, not {text}")
+
+
+def check_devices(first: str, on: Tensor, names: str, *tensors: Tensor | None) -> None:
+    """ValueError for the first of `tensors`, by their names, that is not where `on`, named `first`, is."""
+    device = on.device
+    for at, tensor in enumerate(tensors):
+        if tensor is not None and tensor.device != device:
+            check(False, names.split()[at], tensor, f"on {device} as {first} is")
 
 
 def check_alike(tensor: Tensor, name: str, other: Tensor, of: str) -> None:
@@ -163,55 +173,6 @@ def lanes_of_rows(row_bytes: int, most: int = _MOST_KEPT) -> tuple[int, int]:
     vectors = max(1, ceil_div(row_bytes, 16))
     lanes = next((lanes for lanes in (32, 128, 256, 512) if vectors <= lanes * most), 1024)
     return lanes, min(ceil_div(vectors, lanes), _MOST_KEPT)
-
-
-def with_gradient(
-    name: str, cuda: Callable[..., Any], *, keep: Callable[..., None], gradient: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Register the gradient of the op `name`; the function to call the op by.
-
-    PyTorch's dispatcher takes as long as a kernel for a few rows: where nothing listens to it the call goes past it to
-    `cuda`, in an autograd function of its own where a gradient may be wanted. All inputs are given by position.
-
-    `keep(ctx, inputs, output)` saves what `gradient(ctx, *slopes)` needs, as `torch.library.register_autograd` has it.
-    """
-    torch.library.register_autograd(name, gradient, setup_context=keep)
-    namespace, _, op_name = name.partition("::")
-    op = getattr(getattr(torch.ops, namespace), op_name)
-
-    class Direct(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, *inputs: Any) -> Any:
-            output = cuda(*inputs)
-            keep(ctx, inputs, output)
-            return output
-
-        @staticmethod
-        def backward(ctx: Any, *slopes: Tensor) -> Any:
-            return gradient(ctx, *slopes)
-
-    def call(*inputs: Any) -> Any:
-        if not plain(*(x for x in inputs if isinstance(x, Tensor))):
-            return op(*inputs)
-        return (Direct.apply if torch.is_grad_enabled() else cuda)(*inputs)
-
-    return call
-
-
-def of_gradient(op: Callable[..., Any], cuda: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
-    """What a gradient calls: `cuda` past PyTorch's dispatcher, or the op where a second derivative may be wanted or
-    something listens to the dispatcher.
-    """
-    return cuda if not torch.is_grad_enabled() and plain(*tensors) else op
-
-
-def once_differentiable(op: str, instead: str) -> None:
-    """Let a second derivative through the backward op `op` end in an error that names what has one."""
-
-    def refuse(ctx: Any, *grads: Tensor) -> None:
-        raise NotImplementedError(f"{op} has no derivative: for second derivatives use {instead}")
-
-    torch.library.register_autograd(op, refuse)
 
 
 def ceil_div(a: int, b: int) -> int:

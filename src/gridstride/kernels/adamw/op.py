@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, check_alike, element, launcher
+from gridstride.kernels.boundary import without_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_alike, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -26,25 +27,55 @@ def adamw_(
 ) -> None:  # fmt: skip
     """One step of AdamW, the `step`-th from 1 on, in place and without a gradient of its own.
 
-    param and grad of one shape and dtype, the moments float32 (float64 where those are); all but grad contiguous.
+    param and grad of one shape and dtype, the moments float32 (float64 where those are). param without gaps in memory,
+    in any order of its axes, and the moments with its strides.
     """
     with torch.no_grad():
-        torch.ops.gridstride.adamw_(param, grad, exp_avg, exp_avg_sq, step, lr, *betas, eps, weight_decay)
+        _call(param, grad, exp_avg, exp_avg_sq, step, lr, *betas, eps, weight_decay)
 
 
 def _check(param: Tensor, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor, step: int) -> None:
-    check(param.is_contiguous(), "param", param, "contiguous")
+    check_float(param, "param")
+    check(is_dense(param), "param", param, "without gaps in memory")
     check_alike(grad, "grad", param, "param")
     for name, moment in zip(_MOMENTS, (exp_avg, exp_avg_sq), strict=True):
         fits = moment.shape == param.shape and moment.dtype == _wide(param) and moment.device == param.device
-        expected = f"contiguous {_wide(param)} {tuple(param.shape)} on {param.device}"
-        check(fits and moment.is_contiguous(), name, moment, expected)
+        check(fits and lies_alike(moment, param), name, moment, lambda: f"{_wide(param)} {tuple(param.shape)} with "
+              f"strides {tuple(param.stride())} on {param.device}")  # fmt: skip
     if step < 1:
         raise ValueError(f"step is {step}: the first step is 1, and its moments' corrections begin there")
 
 
 def _wide(param: Tensor) -> torch.dtype:
+    """The dtype of its moments."""
+    if param.is_complex():
+        return torch.complex128 if param.dtype == torch.complex128 else torch.complex64
     return torch.float64 if param.dtype == torch.float64 else torch.float32
+
+
+def is_dense(x: Tensor) -> bool:
+    """Whether the elements follow one another in memory, in whatever order of the axes."""
+    if x.is_contiguous() or not x.numel():
+        return True
+    step = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(x.stride(), x.shape, strict=True) if size != 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def lies_alike(x: Tensor, other: Tensor) -> bool:
+    """Whether two dense tensors of one shape have each element at the same place in memory."""
+    if x.is_contiguous() and other.is_contiguous():
+        return True
+    sides = zip(x.stride(), other.stride(), x.shape, strict=True)
+    return not x.numel() or all(mine == its for mine, its, size in sides if size != 1)
+
+
+def _laid_as(param: Tensor, x: Tensor) -> Tensor:
+    """x where param's strides look for it; a copy where it lies otherwise."""
+    return x if lies_alike(x, param) else torch.empty_like(param, dtype=x.dtype).copy_(x)
 
 
 @torch.library.impl(_LIBRARY, "adamw_", "CUDA")
@@ -57,7 +88,7 @@ def _cuda(
     if n:
         numbers = lr, beta1, beta2, eps, weight_decay, 1.0 - beta1**step, 1.0 - beta2**step
         grid = ceil_div(n, _THREADS * _PER_THREAD), 1, 1
-        run(grid, _THREADS, param, exp_avg, exp_avg_sq, grad.contiguous(), n, *numbers)
+        run(grid, _THREADS, param, exp_avg, exp_avg_sq, _laid_as(param, grad), n, *numbers)
         torch.autograd.graph.increment_version((param, exp_avg, exp_avg_sq))
 
 
@@ -86,13 +117,16 @@ def _fake(
 class AdamW(torch.optim.AdamW):
     """torch.optim.AdamW with its state dict, a launch for each tensor; moments are float32 where parameters are less.
 
-    ValueError for amsgrad and maximize, also out of a state dict.
+    ValueError for amsgrad and maximize, also out of a state dict. Parameters whose memory has gaps are copied in each
+    step.
     """
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2,
+        weight_decay: float = 1e-2, amsgrad: bool = False,
     ) -> None:  # fmt: skip
+        if amsgrad:
+            raise ValueError(f"amsgrad is {amsgrad!r}: the kernel has none; torch.optim.AdamW has")
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     @torch.no_grad()
@@ -119,7 +153,7 @@ class AdamW(torch.optim.AdamW):
         for number, param in zip(saved, own_params, strict=True):
             for name in _MOMENTS if number in state_dict["state"] else ():
                 moment = state_dict["state"][number][name]
-                self.state[param][name] = moment.to(param.device, _wide(param), copy=True).contiguous()
+                self.state[param][name] = torch.empty_like(param, dtype=_wide(param)).copy_(moment)
 
     def _step(self, param: Tensor, group: dict[str, Any]) -> None:
         check(param.grad.layout is torch.strided, "grad", param.grad, "dense")
@@ -127,10 +161,23 @@ class AdamW(torch.optim.AdamW):
         if not state:
             state["step"] = torch.zeros(())
             for name in _MOMENTS:
-                state[name] = torch.zeros(param.shape, dtype=_wide(param), device=param.device)
+                state[name] = torch.zeros_like(param, dtype=_wide(param))
         state["step"] += 1
-        moments = (state[name] for name in _MOMENTS)
+        dense = param if is_dense(param) else param.clone()
+        for name in _MOMENTS:  # a model may have been put into another memory format since
+            state[name] = _laid_as(dense, state[name])
         adamw_(
-            param, param.grad, *moments, step=int(state["step"]), lr=float(group["lr"]), betas=group["betas"],
-            eps=group["eps"], weight_decay=group["weight_decay"],
+            _real(dense), _real(param.grad.resolve_conj()), *(_real(state[name]) for name in _MOMENTS),
+            step=int(state["step"]), lr=float(group["lr"]), betas=group["betas"], eps=group["eps"],
+            weight_decay=group["weight_decay"],
         )  # fmt: skip
+        if dense is not param:
+            param.copy_(dense)
+
+
+def _real(x: Tensor) -> Tensor:
+    """Complex numbers as pairs, as PyTorch's optimizers take them."""
+    return torch.view_as_real(x) if x.is_complex() else x
+
+
+_call = without_gradient("gridstride::adamw_", _cuda, instead="use gridstride.ops.adamw_")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, launcher, properties
+from gridstride.kernels.torch_op import ceil_div, check, check_float, launcher, properties
 
 RUNG = "07_fixed_offsets"
 MACROS: dict[torch.dtype, dict[str, object]] = {torch.float16: {}, torch.bfloat16: {"BFLOAT16": 1}}
 """By the dtypes that attention's rungs, forward and backward, are compiled for."""
+SECOND_DERIVATIVES = (
+    "for second derivatives use torch.nn.functional.scaled_dot_product_attention under "
+    "torch.nn.attention.sdpa_kernel(SDPBackend.MATH), PyTorch's only kernel that has them"
+)
 _WIDTHS = 64, 128, 256
 _QUERIES, _THREADS = 128, 384  # of a block: queries, threads
 _LONGEST = (1 << 31) - 1 - _QUERIES  # tokens that the kernels count in an int, with a tile more
@@ -17,6 +21,7 @@ _LONGEST = (1 << 31) - 1 - _QUERIES  # tokens that the kernels count in an int, 
 
 def check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
     """ValueError unless q is [B, heads, Q, D], k and v are [B, kv_heads, K, D], of one dtype and device."""
+    check_float(q, "q", double=True)
     check(q.dim() == 4 and q.shape[-1] > 0, "q", q, "[B, heads, Q, D]")
     same = k.dim() == 4 and (k.shape[0], k.shape[3]) == (q.shape[0], q.shape[3])
     fits = same and k.dtype == q.dtype and k.device == q.device

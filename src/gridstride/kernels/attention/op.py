@@ -11,10 +11,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gridstride.kernels.attention.launch import RUNG, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.op import attention_with_gradient, why_not_faster
-from gridstride.kernels.torch_op import once_differentiable
+from gridstride.kernels.autocast import autocast_products
+from gridstride.kernels.boundary import may_want_gradient, need_number, need_tensors, refuse_gradient
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
-_LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, int past, float scale) -> Tensor")
+_LIBRARY.define("attention(Tensor q, Tensor k, Tensor v, SymInt past, float scale) -> Tensor")
 _FASTEST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _CUDNN_TAKES = {128: "0.96 to 1.02", 256: "0.79 to 0.84"}
 """Of the rung's time for sequences of 4096 and 8192 tokens, by elements of a head; of 64 it has not been timed."""
@@ -37,10 +38,16 @@ def attention(
     and its forward kernel with it, unless ours is known to be faster; `attention_kernel` says which, and why.
     ValueError for shapes that do not fit.
     """
+    need_tensors("gridstride::attention", q=q, k=k, v=v)
+    for name, number in (("past", past), ("scale", scale)):
+        if number is not None:
+            need_number("gridstride::attention", name, number, whole=name == "past")
+    _check_backward(backward)
+    q, k, v = autocast_products(q, k, v)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    if _needs_gradient(q, k, v):
+    if may_want_gradient(q, k, v):
         own = not _gradient_fallback_reason(q, k, backward)
         return (attention_with_gradient if own else _torchs)(q, k, v, past, scale)
     out: Tensor = torch.ops.gridstride.attention(q, k, v, past, scale)
@@ -49,9 +56,11 @@ def attention(
 
 def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None, backward: Backward = "auto") -> str:
     """Which kernel `attention` runs: a rung's name, or "PyTorch: " and why. ValueError for shapes that do not fit."""
+    need_tensors("gridstride::attention", q=q, k=k, v=v)
+    _check_backward(backward)
     check_shapes(q, k, v)
     past = bounded(q, k, past)
-    if _needs_gradient(q, k, v):
+    if may_want_gradient(q, k, v):
         reason = _gradient_fallback_reason(q, k, backward) or why_not_possible(q, k)
         reason = reason and f"a gradient is wanted, and {reason}"
     else:
@@ -59,14 +68,13 @@ def attention_kernel(q: Tensor, k: Tensor, v: Tensor, *, past: int | None = None
     return f"PyTorch: {reason}" if reason else RUNG
 
 
-def _needs_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+def _check_backward(backward: Backward) -> None:
+    if backward not in get_args(Backward):
+        raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
 
 
 def _gradient_fallback_reason(q: Tensor, k: Tensor, backward: Backward) -> str:
-    """Why the gradient is PyTorch's; empty where it is the op's. ValueError for another word than `Backward` has."""
-    if backward not in get_args(Backward):
-        raise ValueError(f"backward is {backward!r}, not one of {', '.join(get_args(Backward))}")
+    """Why the gradient is PyTorch's; empty where it is the op's."""
     if backward == "pytorch":
         return "PyTorch's is asked for"
     return "" if backward == "gridstride" else why_not_faster(q, k)
@@ -102,6 +110,7 @@ def _cpu(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
 
 @torch.library.register_fake("gridstride::attention")
 def _fake(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
+    check_shapes(q, k, v)
     return torch.empty_like(q, memory_format=torch.contiguous_format)
 
 
@@ -114,7 +123,7 @@ def _torchs(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
         q, scale = (-q, -scale) if scale else (q * 0, 1.0)
     grouped = q.shape[1] != k.shape[1]
     if past in (0, keys):
-        causal = past == 0
+        causal = True if past == 0 else False  # noqa: SIM210 (of open sizes the comparison alone is no bool)
         out = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped)
         return out.contiguous()
     mask = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(past)
@@ -123,4 +132,4 @@ def _torchs(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> Tensor:
     return out.masked_fill(nothing, 0.0).contiguous()
 
 
-once_differentiable("gridstride::attention", "gridstride.ops.attention, which takes PyTorch's kernels for gradients")
+refuse_gradient("gridstride::attention", "use gridstride.ops.attention on tensors that require one")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gridstride.kernels.torch_op import check
+from gridstride.kernels.torch_op import check, check_float
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Sequences:
 
 def check_packed(q: Tensor, k: Tensor, v: Tensor) -> None:
     """ValueError unless q is [T, heads, D], k and v are [K, kv_heads, D], of one dtype and device."""
+    check_float(q, "q", double=True)
     check(q.dim() == 3 and q.shape[1] > 0 and q.shape[2] > 0, "q", q, "[total_q, heads, D]")
     fits = k.dim() == 3 and k.shape[2] == q.shape[2] and k.dtype == q.dtype and k.device == q.device
     check(fits, "k", k, lambda: f"{q.dtype} [total_k, kv_heads, {q.shape[2]}] on {q.device}")
@@ -43,6 +44,14 @@ def check_packed(q: Tensor, k: Tensor, v: Tensor) -> None:
     check(matches, "v", v, lambda: f"{k.dtype} {tuple(k.shape)} on {k.device} as k is")
 
 
+def check_cuts(cu_q: Tensor, cu_k: Tensor, q: Tensor) -> None:
+    """ValueError unless both are int32 [sequences + 1] on q's device."""
+    for name, cu in (("cu_seqlens_q", cu_q), ("cu_seqlens_k", cu_k)):
+        fits = cu.dtype == torch.int32 and cu.dim() == 1 and cu.shape[0] > 1 and cu.is_contiguous()
+        check(fits and cu.device == q.device, name, cu, lambda: f"contiguous torch.int32 [sequences + 1] on {q.device}")
+    check(cu_k.shape[0] == cu_q.shape[0], "cu_seqlens_k", cu_k, lambda: f"of {len(cu_q)} numbers as cu_seqlens_q is")
+
+
 def check_sequences(sequences: Sequences, q: Tensor, k: Tensor) -> None:
     """ValueError unless the numbers cut all rows of q and k into sequences that are no longer than is said.
 
@@ -50,10 +59,7 @@ def check_sequences(sequences: Sequences, q: Tensor, k: Tensor) -> None:
     while a CUDA graph is recorded, whose replays read whatever numbers the tensor holds by then.
     """
     cu_q, cu_k = sequences.cu_q, sequences.cu_k
-    for name, cu in (("cu_seqlens_q", cu_q), ("cu_seqlens_k", cu_k)):
-        fits = cu.dtype == torch.int32 and cu.dim() == 1 and len(cu) > 1 and cu.is_contiguous()
-        check(fits and cu.device == q.device, name, cu, lambda: f"contiguous torch.int32 [sequences + 1] on {q.device}")
-    check(len(cu_k) == len(cu_q), "cu_seqlens_k", cu_k, lambda: f"of {len(cu_q)} numbers as cu_seqlens_q is")
+    check_cuts(cu_q, cu_k, q)
     if q.is_cuda and torch.cuda.is_current_stream_capturing():
         return
     for letter, cu, x, most in (("q", cu_q, q, sequences.longest_q), ("k", cu_k, k, sequences.longest_k)):

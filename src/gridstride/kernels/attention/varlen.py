@@ -7,11 +7,13 @@ from typing import Any, Literal, overload
 import torch
 from torch import Tensor
 
-from gridstride.kernels.attention.launch import RUNG, run_packed_rung, why_not_of
-from gridstride.kernels.attention.packed import Sequences, check_packed, check_sequences
+from gridstride.kernels.attention.launch import RUNG, SECOND_DERIVATIVES, run_packed_rung, why_not_of
+from gridstride.kernels.attention.packed import Sequences, check_cuts, check_packed, check_sequences
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_packed_rung as run_packed_backward
-from gridstride.kernels.torch_op import check, check_alike, once_differentiable, properties
+from gridstride.kernels.autocast import autocast_products
+from gridstride.kernels.boundary import add_gradient, need_number, need_tensors, refuse_gradient
+from gridstride.kernels.torch_op import check, check_alike, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -66,6 +68,10 @@ def varlen_attention(
     for name, most in (("max_seqlen_q", max_seqlen_q), ("max_seqlen_k", max_seqlen_k)):
         if not isinstance(most, int | torch.SymInt):
             raise ValueError(f"{name} is a {type(most).__name__}, not an int: .item() of a tensor is one")
+    need_tensors("gridstride::varlen_attention", q=q, k=k, v=v)
+    if scale is not None:
+        need_number("gridstride::varlen_attention", "scale", scale)
+    q, k, v = autocast_products(q, k, v)
     check_packed(q, k, v)
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     out, lse = torch.ops.gridstride.varlen_attention(
@@ -115,6 +121,8 @@ def _fake_forward(
     q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, longest_q: int, longest_k: int, causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    check_packed(q, k, v)
+    check_cuts(cu_q, cu_k, q)
     lse = torch.empty((q.shape[1], q.shape[0]), dtype=_wide(q.dtype), device=q.device)
     return torch.empty_like(q, memory_format=torch.contiguous_format), lse
 
@@ -176,12 +184,8 @@ def _backward(
     longest_q: int, longest_k: int, causal: bool, scale: float,
 ) -> Three:  # fmt: skip
     sequences, inputs = Sequences(cu_q, cu_k, longest_q, longest_k), GradientInputs(dout, q, k, v, out, lse)
-    check_packed(q, k, v)
+    _check_backward(inputs, cu_q, cu_k)
     check_sequences(sequences, q, k)
-    check_alike(dout, "dout", q, "q")
-    check_alike(out, "out", q, "q")
-    fits = lse.shape == (q.shape[1], len(q)) and lse.dtype == _wide(q.dtype) and lse.device == q.device
-    check(fits, "lse", lse, lambda: f"{_wide(q.dtype)} [{q.shape[1]}, {len(q)}] on {q.device}")
     if not _fallback_reason(q, k):
         return run_packed_backward(inputs, cu_q, cu_k, _past(q, causal), scale)
     if _flash_takes(q, k, scale):
@@ -194,8 +198,19 @@ def _fake_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, cu_q: Tensor, cu_k: Tensor,
     longest_q: int, longest_k: int, causal: bool, scale: float,
 ) -> Three:  # fmt: skip
+    _check_backward(GradientInputs(dout, q, k, v, out, lse), cu_q, cu_k)
     dq, dk, dv = (torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k, v))
     return dq, dk, dv
+
+
+def _check_backward(inputs: GradientInputs, cu_q: Tensor, cu_k: Tensor) -> None:
+    dout, q, k, v, out, lse = inputs
+    check_packed(q, k, v)
+    check_cuts(cu_q, cu_k, q)
+    check_alike(dout, "dout", q, "q")
+    check_alike(out, "out", q, "q")
+    fits = lse.shape == (q.shape[1], q.shape[0]) and lse.dtype == _wide(q.dtype) and lse.device == q.device
+    check(fits, "lse", lse, lambda: f"{_wide(q.dtype)} [{q.shape[1]}, {q.shape[0]}] on {q.device}")
 
 
 def _flash_backward(inputs: GradientInputs, sequences: Sequences, causal: bool, scale: float) -> Three:
@@ -233,5 +248,5 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
     return (*slopes, *[None] * 6)
 
 
-torch.library.register_autograd("gridstride::varlen_attention", _gradient, setup_context=_keep)
-once_differentiable("gridstride::varlen_attention_backward", "gridstride.ops.attention of each sequence")
+add_gradient("gridstride::varlen_attention", keep=_keep, gradient=_gradient)
+refuse_gradient("gridstride::varlen_attention_backward", SECOND_DERIVATIVES)

@@ -7,15 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.attention.launch import bounded, check_shapes, run_rung, why_not_possible
+from gridstride.kernels.attention.launch import SECOND_DERIVATIVES, bounded, check_shapes, run_rung, why_not_possible
 from gridstride.kernels.attention_backward.launch import GradientInputs, rung_of
 from gridstride.kernels.attention_backward.launch import run_rung as run_backward
-from gridstride.kernels.torch_op import check, check_alike, once_differentiable, properties
+from gridstride.kernels.boundary import add_gradient, refuse_gradient
+from gridstride.kernels.torch_op import check, check_alike, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
-_LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, int past, float scale) -> (Tensor, Tensor)")
+_LIBRARY.define("attention_with_lse(Tensor q, Tensor k, Tensor v, SymInt past, float scale) -> (Tensor, Tensor)")
 _LIBRARY.define(
-    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, int past, float scale) "
+    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, SymInt past, float scale) "
     "-> (Tensor, Tensor, Tensor)"
 )
 _FASTER: frozenset[tuple[str, int]] = frozenset()
@@ -61,6 +62,7 @@ def _cpu_forward(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> tu
 
 @torch.library.register_fake("gridstride::attention_with_lse")
 def _fake_forward(q: Tensor, k: Tensor, v: Tensor, past: int, scale: float) -> tuple[Tensor, Tensor]:
+    check_shapes(q, k, v)
     lse = torch.empty(q.shape[:3], dtype=_wide(q.dtype), device=q.device)
     return torch.empty_like(q, memory_format=torch.contiguous_format), lse
 
@@ -115,6 +117,7 @@ def _cpu_backward(
 def _fake_backward(
     dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, past: int, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    _check_backward(dout, q, k, v, out, lse)
     dq, dk, dv = (torch.empty_like(x, memory_format=torch.contiguous_format) for x in (q, k, v))
     return dq, dk, dv
 
@@ -161,5 +164,5 @@ def _gradient(ctx: Any, dout: Tensor, _: Tensor | None) -> tuple[Tensor | None, 
     return (*slopes, None, None)
 
 
-torch.library.register_autograd("gridstride::attention_with_lse", _gradient, setup_context=_keep)
-once_differentiable("gridstride::attention_backward", "gridstride.ops.attention with backward='pytorch'")
+add_gradient("gridstride::attention_with_lse", keep=_keep, gradient=_gradient)
+refuse_gradient("gridstride::attention_backward", SECOND_DERIVATIVES)

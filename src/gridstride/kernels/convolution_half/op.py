@@ -8,14 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check,
-    launcher,
-    multiprocessors,
-    properties,
-    with_gradient,
-)
+from gridstride.kernels.autocast import autocast_products
+from gridstride.kernels.boundary import need_number, need_tensors, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float, launcher, multiprocessors, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -41,7 +36,10 @@ def conv2d(
     As torch.nn.functional.conv2d, and its gradient is PyTorch's. `conv2d_kernel` says which kernel runs. The result is
     channels-last in memory where x is. ValueError for shapes that do not fit.
     """
-    sides = _pair(stride), _pair(padding), _pair(dilation)
+    need_tensors("gridstride::conv2d", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
+    sides = _pair("stride", stride), _pair("padding", padding), _pair("dilation", dilation)
+    need_number("gridstride::conv2d", "groups", groups, whole=True)
+    x, weight, bias = autocast_products(x, weight, bias)
     _check(x, weight, bias, *sides, groups)
     out: Tensor = _call(x, weight, bias, *sides, groups)
     return out
@@ -52,15 +50,20 @@ def conv2d_kernel(
     dilation: int | Pair = 1, groups: int = 1,
 ) -> str:  # fmt: skip
     """Which kernel `conv2d` runs: a rung's name, or "PyTorch: " and why. ValueError for shapes that do not fit."""
-    sides = _pair(stride), _pair(padding), _pair(dilation)
+    need_tensors("gridstride::conv2d", x=x, weight=weight, **({} if bias is None else {"bias": bias}))
+    sides = _pair("stride", stride), _pair("padding", padding), _pair("dilation", dilation)
+    need_number("gridstride::conv2d", "groups", groups, whole=True)
     _check(x, weight, bias, *sides, groups)
     reason = _fallback_reason(x, weight, *sides, groups)
     return f"PyTorch: {reason}" if reason else _RUNG
 
 
-def _pair(value: int | Pair) -> list[int]:
-    """Down and across."""
-    return [value, value] if isinstance(value, int) else list(value)
+def _pair(name: str, value: int | Pair) -> list[int]:
+    """Down and across; TypeError for what is neither a whole number nor two of them."""
+    pair = list(value) if isinstance(value, tuple | list) else [value, value]
+    if len(pair) != 2 or not all(isinstance(side, int | torch.SymInt) for side in pair):
+        raise TypeError(f"gridstride::conv2d: {name} is {value!r}, not a whole number or a pair of them")
+    return pair
 
 
 def _fallback_reason(
@@ -147,6 +150,7 @@ def _check(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int],
     groups: int,
 ) -> None:  # fmt: skip
+    check_float(x, "x", double=True)
     check(x.dim() == 4, "x", x, "[N, C, H, W]")
     fits = weight.dim() == 4 and groups > 0 and weight.shape[1] * groups == x.shape[1]
     fits = fits and weight.shape[0] % groups == 0 and (weight.dtype, weight.device) == (x.dtype, x.device)

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, with_gradient
+from gridstride.kernels.boundary import may_want_gradient, need_tensors, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -38,9 +39,10 @@ def linear_cross_entropy(
     """
     if reduction not in _REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
+    need_tensors("gridstride::linear_cross_entropy", hidden=hidden, weight=weight, target=target)
     check(hidden.dim() > 0, "hidden", hidden, "a tensor of rows: [..., H]")
-    fits = target.dtype == torch.int64 and target.shape == hidden.shape[:-1]
-    check(fits, "target", target, lambda: f"labels int64 {tuple(hidden.shape[:-1])}")
+    fits = target.dtype == torch.int64 and target.shape == hidden.shape[:-1] and target.device == hidden.device
+    check(fits, "target", target, lambda: f"labels int64 {tuple(hidden.shape[:-1])} on {hidden.device}")
     rows = hidden.flatten(0, -2) if hidden.dim() > 1 else hidden[None]
     labels = target.reshape(-1)
     total = sum_of_losses(rows, weight, labels, ignore_index)
@@ -57,8 +59,7 @@ def sum_of_losses(hidden: Tensor, weight: Tensor, labels: Tensor, ignore_index: 
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
         hidden, weight = hidden.to(dtype), weight.to(dtype)
-    needs_gradient = torch.is_grad_enabled()
-    slopes = needs_gradient and hidden.requires_grad, needs_gradient and weight.requires_grad
+    slopes = may_want_gradient(hidden), may_want_gradient(weight)
     loss: Tensor = _call(hidden, weight, labels, ignore_index, *slopes)[0]
     return loss
 
@@ -75,8 +76,9 @@ def _pieces(rows: int, length: int) -> Iterator[slice]:
 
 
 def _check(hidden: Tensor, weight: Tensor, labels: Tensor) -> None:
+    check_float(hidden, "hidden")
     check(hidden.dim() == 2, "hidden", hidden, "[N, H]")
-    fits = weight.dim() == 2 and weight.shape[1] == hidden.shape[1] and 0 < len(weight) < 1 << 31
+    fits = weight.dim() == 2 and weight.shape[1] == hidden.shape[1] and 0 < weight.shape[0] < 1 << 31
     fits = fits and weight.dtype == hidden.dtype and weight.device == hidden.device
     check(fits, "weight", weight, lambda: f"{hidden.dtype} [V, {hidden.shape[1]}] on {hidden.device}, V at least 1")
     fits = labels.shape == hidden.shape[:1] and labels.dtype == torch.int64 and labels.device == hidden.device
@@ -150,8 +152,14 @@ def _gradient(ctx: Any, dloss: Tensor, *_: Tensor) -> tuple[Tensor | None, Tenso
             "gridstride::linear_cross_entropy has no second derivative: for one use torch.nn.functional.linear and "
             "torch.nn.functional.cross_entropy"
         )
+    for name, needed, taken in zip(("hidden", "weight"), ctx.needs_input_grad, ctx.slopes, strict=False):
+        if needed and not taken:
+            raise NotImplementedError(
+                f"gridstride::linear_cross_entropy: the gradient of {name} was not taken with the loss: "
+                f"{name}_slope is False"
+            )
     saved = zip(ctx.saved_tensors, ctx.slopes, strict=True)
-    dhidden, dweight = (_times(slope, dloss) if needed else None for slope, needed in saved)
+    dhidden, dweight = (_times(slope, dloss) if taken else None for slope, taken in saved)
     return dhidden, dweight, None, None, None, None
 
 

@@ -8,23 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check,
-    element,
-    launcher,
-    multiprocessors,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.autocast import is_autocast
+from gridstride.kernels.boundary import need_tensors, of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher, multiprocessors
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("cross_entropy(Tensor logits, Tensor labels, int ignore_index) -> (Tensor loss, Tensor lse)")
 _LIBRARY.define(
     "cross_entropy_backward(Tensor dloss, Tensor logits, Tensor labels, Tensor lse, int ignore_index) -> Tensor dlogits"
 )
-_REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = ("none", "mean", "sum")
 _FEWEST, _MOST = 64, 1024  # threads of a row
 _PIECE_THREADS = 256
 _PIECE = _PIECE_THREADS * 2 * 16  # bytes of a row, whose gradient one block makes
@@ -43,16 +36,17 @@ def cross_entropy(
     if weight is not None or label_smoothing:
         reason = "weight is a tensor" if weight is not None else f"label_smoothing is {label_smoothing}"
         raise ValueError(f"{reason}: the kernel has none; torch.nn.functional.cross_entropy has")
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(_REDUCTIONS)}")
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction is {reduction!r}, not one of {', '.join(REDUCTIONS)}")
     _check_target(input, target)
     rows = input.movedim(1, -1).flatten(0, -2) if input.dim() > 1 else input[None]
     labels = target.reshape(-1)
     loss = losses(rows, labels, ignore_index)
+    dtype = loss.dtype if is_autocast(input) else input.dtype
     if reduction == "none":
-        return loss.view(target.shape).to(input.dtype)
+        return loss.view(target.shape).to(dtype)
     total = loss.sum()
-    return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(input.dtype)
+    return (total if reduction == "sum" else total / (labels != ignore_index).sum()).to(dtype)
 
 
 def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:
@@ -62,11 +56,12 @@ def losses(logits: Tensor, labels: Tensor, ignore_index: int) -> Tensor:
 
 
 def _check_target(input: Tensor, target: Tensor) -> None:
+    need_tensors("gridstride::cross_entropy", input=input, target=target)
+    check_float(input, "input")
     check(input.dim() > 0, "input", input, "logits [C], [N, C] or [N, C, …]")
     shape = input.shape[:1] + input.shape[2:] if input.dim() > 1 else input.shape[:0]
-    check(
-        target.dtype == torch.int64 and target.shape == shape, "target", target, lambda: f"labels int64 {tuple(shape)}"
-    )
+    fits = target.dtype == torch.int64 and target.shape == shape and target.device == input.device
+    check(fits, "target", target, lambda: f"labels int64 {tuple(shape)} on {input.device}")
 
 
 def _wide(x: Tensor) -> torch.dtype:
@@ -84,6 +79,7 @@ def _threads(logits: Tensor) -> int:
 
 
 def _check(logits: Tensor, labels: Tensor) -> None:
+    check_float(logits, "logits")
     check(logits.dim() == 2 and 0 < logits.shape[1] < 1 << 31, "logits", logits, "[rows, classes], at least one class")
     fits = labels.shape == logits.shape[:1] and labels.dtype == torch.int64 and labels.device == logits.device
     check(fits, "labels", labels, lambda: f"int64 [{logits.shape[0]}] on {logits.device}")
@@ -161,9 +157,10 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: tuple[Tensor, Te
 
 
 def _gradient(ctx: Any, dloss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-    op = of_gradient(torch.ops.gridstride.cross_entropy_backward, _backward_cuda, dloss, *ctx.saved_tensors)
-    return op(dloss, *ctx.saved_tensors, ctx.ignore_index), None, None
+    saved = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.cross_entropy_backward, _backward_cuda, dloss, *saved)
+    return op(dloss, *saved, ctx.ignore_index), None, None
 
 
 _call = with_gradient("gridstride::cross_entropy", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::cross_entropy_backward", "torch.nn.functional.cross_entropy")
+refuse_gradient("gridstride::cross_entropy_backward", "for second derivatives use torch.nn.functional.cross_entropy")

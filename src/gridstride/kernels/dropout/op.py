@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
+from gridstride.kernels.boundary import need_number, need_tensors, of_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("dropout(Tensor x, Tensor seed, float p) -> Tensor")
@@ -24,6 +25,8 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, seed: Tensor | 
     `seed`: int64 [2] on x's device, a key and where its counter begins; without one PyTorch's generator of that device
     gives it. The same seed drops the same elements, on a CPU and on a GPU.
     """
+    need_tensors("gridstride::dropout", x=x)
+    need_number("gridstride::dropout", "p", p)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"p is {p}: the share to be dropped is between 0 and 1")
     if not training or p == 0.0:
@@ -40,7 +43,7 @@ def _numbers(p: float) -> tuple[int, float]:
 
 
 def _check(x: Tensor, seed: Tensor) -> None:
-    check(x.is_floating_point(), "x", x, "of a floating-point dtype")
+    check_float(x, "x")
     fits = seed.dtype == torch.int64 and seed.shape == (2,) and seed.device == x.device
     check(fits, "seed", seed, lambda: f"torch.int64 (2,) on {x.device}")
 

@@ -8,15 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check_alike,
-    element,
-    launcher,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check_alike, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("gelu(Tensor x) -> Tensor")
@@ -56,17 +49,20 @@ def _backward_cuda(dy: Tensor, x: Tensor) -> Tensor:
 
 @torch.library.impl(_LIBRARY, "gelu", "CPU")
 def _cpu(x: Tensor) -> Tensor:
+    check_float(x, "x")
     return F.gelu(x.contiguous(), approximate="tanh")
 
 
 @torch.library.impl(_LIBRARY, "gelu_backward", "CPU")
 def _backward_cpu(dy: Tensor, x: Tensor) -> Tensor:
+    check_float(x, "x")
     check_alike(dy, "dy", x, "x")
     return torch.ops.aten.gelu_backward(dy.contiguous(), x.contiguous(), approximate="tanh")
 
 
 @torch.library.register_fake("gridstride::gelu")
 def _fake(x: Tensor) -> Tensor:
+    check_float(x, "x")
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
@@ -87,4 +83,4 @@ def _gradient(ctx: Any, dy: Tensor) -> Tensor:
 
 
 _call = with_gradient("gridstride::gelu", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::gelu_backward", "torch.nn.functional.gelu")
+refuse_gradient("gridstride::gelu_backward", "for second derivatives use torch.nn.functional.gelu")

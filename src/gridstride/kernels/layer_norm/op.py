@@ -7,18 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.autocast import NORM
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
     check,
     check_alike,
+    check_float,
     check_rows,
     element,
     lanes_of_rows,
     launcher,
-    of_gradient,
-    once_differentiable,
     properties,
-    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -42,6 +42,7 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
 
 
 def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> None:
+    check_float(x, "x")
     check(x.dim() > 0, "x", x, "a tensor of rows: [..., C]")
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None:
@@ -139,7 +140,8 @@ def _backward_fake(dy: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, r
     _check(x, weight, None)
     for name, statistic in (("mean", mean), ("rstd", rstd)):
         fits = statistic.shape == (*x.shape[:-1], 1) and statistic.dtype == _statistics(x)
-        check(fits, name, statistic, lambda: f"{_statistics(x)} {(*x.shape[:-1], 1)}")
+        fits = fits and statistic.device == x.device
+        check(fits, name, statistic, lambda: f"{_statistics(x)} {(*x.shape[:-1], 1)} on {x.device}")
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
     return dx, x.new_empty(x.shape[-1:]), x.new_empty(x.shape[-1:])
 
@@ -163,5 +165,5 @@ def _gradient(
     return dx, dweight, dbias, None
 
 
-once_differentiable("gridstride::layer_norm_backward", "torch.nn.functional.layer_norm")
-_call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient)
+refuse_gradient("gridstride::layer_norm_backward", "for second derivatives use torch.nn.functional.layer_norm")
+_call = with_gradient("gridstride::layer_norm", _cuda, keep=_keep, gradient=_gradient, autocast=NORM)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.torch_op import Dim3, ceil_div, check, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -24,13 +25,12 @@ def matmul_fp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, *, fast: 
     Sums are float32; `fast` leaves them to Hopper's tensor cores, which keep 14 bits of them: sums of one sign and
     thousands of terms are then off by percents. K a multiple of 16 is many times faster, N one of 8 a little.
     """
-    c: Tensor = torch.ops.gridstride.matmul_fp8(a, b, scale_a, scale_b, fast)
+    c: Tensor = _call(a, b, scale_a, scale_b, fast)
     return c
 
 
 @torch.library.impl(_LIBRARY, "matmul_fp8", "CUDA")
 def _cuda(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = False) -> Tensor:
-    _check(a, b, scale_a, scale_b)
     c, (m, k), n = _fake(a, b, scale_a, scale_b, fast), a.shape, len(b)
     if c.numel() == 0:
         return c
@@ -56,10 +56,10 @@ def plan(m: int, n: int, *, capability: tuple[int, int], multiprocessors: int) -
 def _check(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> None:
     fits = a.dim() == 2 and a.dtype == _E4M3 and a.is_contiguous() and max(a.shape) <= _LONGEST
     check(fits, "a", a, f"contiguous {_E4M3} [M, K]")
-    fits = b.dim() == 2 and b.dtype == _E4M3 and b.is_contiguous() and len(b) <= _LONGEST
+    fits = b.dim() == 2 and b.dtype == _E4M3 and b.is_contiguous() and b.shape[0] <= _LONGEST
     matches = fits and b.shape[1] == a.shape[1] and b.device == a.device
     check(matches, "b", b, f"contiguous {_E4M3} [N, {a.shape[1]}] on {a.device}, a row for each column of the product")
-    for name, scale, rows, of in (("scale_a", scale_a, len(a), "a"), ("scale_b", scale_b, len(b), "b")):
+    for name, scale, rows, of in (("scale_a", scale_a, a.shape[0], "a"), ("scale_b", scale_b, b.shape[0], "b")):
         right = scale.shape == (rows,) and scale.dtype == torch.float32 and scale.is_contiguous()
         check(right and scale.device == a.device, name, scale,
               f"contiguous torch.float32 ({rows},) on {a.device}, a scale for each row of {of}")  # fmt: skip
@@ -73,4 +73,8 @@ def _cpu(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = Fa
 
 @torch.library.register_fake("gridstride::matmul_fp8")
 def _fake(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, fast: bool = False) -> Tensor:
-    return a.new_empty((len(a), len(b)), dtype=torch.bfloat16)
+    _check(a, b, scale_a, scale_b)
+    return a.new_empty((a.shape[0], b.shape[0]), dtype=torch.bfloat16)
+
+
+_call = without_gradient("gridstride::matmul_fp8", _cuda, instead="use torch.nn.functional.linear of wider tensors")

@@ -8,8 +8,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gridstride.kernels.boundary import without_gradient
 from gridstride.kernels.paged_attention.ring import Ring, cut
-from gridstride.kernels.torch_op import check, element, launcher, multiprocessors, properties
+from gridstride.kernels.torch_op import (
+    check,
+    check_aligned,
+    check_devices,
+    check_float,
+    element,
+    launcher,
+    multiprocessors,
+    properties,
+)
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -47,7 +57,7 @@ def paged_attention(
     `fixed_past`: tables, lengths, and keys and values of all tokens but each sequence's last are read before the
     kernels in front of this one have ended, so nothing on the GPU may still be writing them.
     """
-    out: Tensor = torch.ops.gridstride.paged_attention(q, keys, values, tables, lengths, scale, fixed_past)
+    out: Tensor = _call(q, keys, values, tables, lengths, scale, fixed_past)
     return out
 
 
@@ -56,6 +66,7 @@ def _cuda(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
     _check(q, keys, values, tables, lengths)
+    check_aligned(q=q, keys=keys, values=values)
     out = torch.empty_like(q)
     if not len(q):
         return out
@@ -126,28 +137,29 @@ def _arrived(device: torch.device, least: int) -> Tensor:
 
 
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor) -> None:
-    _, kv_heads, _, width = keys.shape
-    fits = q.is_contiguous() and q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0
+    check_float(q, "q")
+    cache_shape, dtype, sequences = keys.shape, q.dtype, q.shape[:1]
+    check(len(cache_shape) == 4 and cache_shape[1] > 0, "keys", keys, "[blocks, K, block_size, D]")
+    _, kv_heads, _, width = cache_shape
+    fits = q.dim() == 3 and q.shape[2] == width and q.shape[1] % kv_heads == 0 and q.is_contiguous()
     check(fits, "q", q, lambda: f"contiguous [S, {kv_heads} * G, {width}]")
     for name, cache in (("keys", keys), ("values", values)):
-        same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
-        check(same, name, cache, lambda: f"contiguous {q.dtype} {tuple(keys.shape)}")
-    for name, tensor in (("q", q), ("keys", keys), ("values", values)):
-        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
+        if cache.dtype != dtype or cache.shape != cache_shape or not cache.is_contiguous():
+            check(False, name, cache, f"contiguous {dtype} {tuple(cache_shape)}")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
-    check(rows and tables.shape[0] == q.shape[0], "tables", tables, lambda: f"int32 [{q.shape[0]}, W], rows contiguous")
-    check(
-        lengths.dtype == torch.int32 and lengths.shape == q.shape[:1],
-        "lengths",
-        lengths,
-        lambda: f"int32 [{q.shape[0]}]",
-    )
+    if not rows or tables.shape[:1] != sequences:
+        check(False, "tables", tables, f"int32 [{len(q)}, W], rows contiguous")
+    if lengths.dtype != torch.int32 or lengths.shape != sequences or not lengths.is_contiguous():
+        check(False, "lengths", lengths, f"contiguous int32 [{len(q)}]")
+    check_devices("q", q, "keys values tables lengths", keys, values, tables, lengths)
 
 
 @torch.library.impl(_LIBRARY, "paged_attention", "CPU")
 def _cpu(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
+    _check(q, keys, values, tables, lengths)
+    check_aligned(q=q, keys=keys, values=values)
     out = torch.zeros_like(q)
     group = q.shape[1] // keys.shape[1]
     for s, length in enumerate(lengths.tolist()):
@@ -168,4 +180,10 @@ def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
 def _fake(
     q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, lengths: Tensor, scale: float, fixed_past: bool = False
 ) -> Tensor:
+    _check(q, keys, values, tables, lengths)
     return torch.empty_like(q)
+
+
+_call = without_gradient(
+    "gridstride::paged_attention", _cuda, instead="use gridstride.ops.attention of the sequences' own keys"
+)

@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gridstride.kernels.attention.launch import MACROS
-from gridstride.kernels.torch_op import check, launcher, properties
+from gridstride.kernels.boundary import without_gradient
+from gridstride.kernels.torch_op import check, check_aligned, check_devices, check_float, launcher, properties
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
@@ -31,7 +32,7 @@ def prompt_attention(
     the GPU alone: a recorded graph serves all that P has room for.
     ValueError for what the kernel cannot run: `why_not` says what that is.
     """
-    out: Tensor = torch.ops.gridstride.prompt_attention(q, keys, values, tables, pieces, scale)
+    out: Tensor = _call(q, keys, values, tables, pieces, scale)
     return out
 
 
@@ -66,6 +67,7 @@ def why_not_here(device: torch.device, dtype: torch.dtype, width: int, group: in
 @torch.library.impl(_LIBRARY, "prompt_attention", "CUDA")
 def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
     _check(q, keys, values, tables, pieces)
+    check_aligned(q=q, keys=keys, values=values)
     if reason := why_not(q, keys):
         raise ValueError(
             f"prompt_attention cannot run here: {reason}; gather the keys and use gridstride.ops.attention"
@@ -88,6 +90,7 @@ def _cuda(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tenso
 
 
 def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor) -> None:
+    check_float(q, "q")
     check(keys.dim() == 4 and keys.shape[1] > 0, "keys", keys, "[blocks, K, block_size, D]")
     _, kv_heads, _, width = keys.shape
     grouped = q.dim() == 3 and q.shape[2] == width and q.shape[1] > 0 and q.shape[1] % kv_heads == 0
@@ -96,19 +99,17 @@ def _check(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tens
         same = cache.dtype == q.dtype and cache.is_contiguous() and cache.shape == keys.shape
         check(same, name, cache, lambda: f"contiguous {q.dtype} {tuple(keys.shape)}")
         check(cache.numel() < width << 31, name, cache, "of less than 2^31 rows")
-    for name, tensor in (("q", q), ("keys", keys), ("values", values)):
-        check(tensor.data_ptr() % 16 == 0, name, tensor, "at an address that is a multiple of 16 bytes")
     rows = tables.dtype == torch.int32 and tables.dim() == 2 and tables.stride(1) == 1
     check(rows, "tables", tables, "int32 [S, W], rows contiguous")
     fours = pieces.dtype == torch.int32 and pieces.dim() == 2 and pieces.shape[1] == 4 and pieces.is_contiguous()
     check(fours, "pieces", pieces, "contiguous int32 [P, 4]")
-    for name, tensor in (("keys", keys), ("values", values), ("tables", tables), ("pieces", pieces)):
-        check(tensor.device == q.device, name, tensor, lambda: f"on {q.device} as q is")
+    check_devices("q", q, "keys values tables pieces", keys, values, tables, pieces)
 
 
 @torch.library.impl(_LIBRARY, "prompt_attention", "CPU")
 def _cpu(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
     _check(q, keys, values, tables, pieces)
+    check_aligned(q=q, keys=keys, values=values)
     out = torch.zeros_like(q)
     for first, count, table, visible in pieces.tolist():
         if count <= 0:
@@ -138,4 +139,12 @@ def _rows(cache: Tensor, table: Tensor, length: int) -> Tensor:
 
 @torch.library.register_fake("gridstride::prompt_attention")
 def _fake(q: Tensor, keys: Tensor, values: Tensor, tables: Tensor, pieces: Tensor, scale: float) -> Tensor:
+    _check(q, keys, values, tables, pieces)
     return torch.empty_like(q)
+
+
+_call = without_gradient(
+    "gridstride::prompt_attention",
+    _cuda,
+    instead="use gridstride.ops.varlen_attention of the sequences' own keys",
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, launcher, multiprocessors, once_differentiable
+from gridstride.kernels.boundary import without_gradient
+from gridstride.kernels.torch_op import ceil_div, check, launcher, multiprocessors
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("sort_keys(Tensor keys) -> Tensor")
@@ -21,7 +22,7 @@ def sort_keys(keys: Tensor) -> Tensor:
 
     On a GPU NaNs lose their payloads and -0 comes before 0. Without a gradient: torch.sort has one.
     """
-    out: Tensor = torch.ops.gridstride.sort_keys(keys)
+    out: Tensor = _call(keys)
     return out
 
 
@@ -54,4 +55,4 @@ def _fake(keys: Tensor) -> Tensor:
     return torch.empty_like(keys, memory_format=torch.contiguous_format)
 
 
-once_differentiable("gridstride::sort_keys", "torch.sort")
+_call = without_gradient("gridstride::sort_keys", _cuda, instead="use torch.sort")

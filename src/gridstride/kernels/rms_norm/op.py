@@ -8,18 +8,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gridstride.kernels.autocast import NORM, is_autocast
+from gridstride.kernels.boundary import (
+    may_want_gradient,
+    need_tensors,
+    of_gradient,
+    refuse_gradient,
+    with_gradient,
+    without_gradient,
+)
 from gridstride.kernels.torch_op import (
     ceil_div,
     check,
     check_alike,
+    check_float,
     check_rows,
     element,
     lanes_of_rows,
     launcher,
-    of_gradient,
-    once_differentiable,
     properties,
-    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -57,26 +64,35 @@ def add_rms_norm(residual: Tensor, delta: Tensor, weight: Tensor, eps: float, *,
     Where a gradient is wanted, and for rows of more than 64 KiB, these are two steps, and the norm sees the rounded
     sum.
     """
-    needs_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in (residual, delta, weight))
+    need_tensors("gridstride::add_rms_norm", residual=residual, delta=delta, weight=weight)
+    if is_autocast(residual):
+        return rms_norm(residual.add_(delta), weight, eps)
+    needs_gradient = may_want_gradient(residual, delta, weight)
     if needs_gradient or (
         residual.is_cuda and residual.dim() and residual.shape[-1] * residual.element_size() > _WIDEST_SUM
     ):
+        check_alike(delta, "delta", residual, "residual")
+        _check_weight(weight, residual, "residual")
         return rms_norm(residual.add_(delta), weight, eps)
-    out: Tensor = torch.ops.gridstride.add_rms_norm(residual, delta, weight, eps, fixed_weights)
+    out: Tensor = _add_call(residual, delta, weight, eps, fixed_weights)
     return out
 
 
-def _check_weight(weight: Tensor, x: Tensor) -> None:
-    check(x.dim() > 0, "x", x, "a tensor of rows: [..., W]")
+def _check_weight(weight: Tensor, x: Tensor, name: str = "x") -> None:
+    check_float(x, name)
+    check(x.dim() > 0, name, x, "a tensor of rows: [..., W]")
     fits = weight.shape == x.shape[-1:] and weight.dtype == x.dtype and weight.device == x.device
     check(fits, "weight", weight, lambda: f"{x.dtype} [{x.shape[-1]}] on {x.device}")
 
 
+def _check_sum(residual: Tensor, delta: Tensor, weight: Tensor) -> None:
+    _check_weight(weight, residual, "residual")
+    check(residual.is_contiguous(), "residual", residual, "contiguous")
+    check_alike(delta, "delta", residual, "residual")
+    check(delta.is_contiguous(), "delta", delta, "contiguous")
+
+
 def _launch(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float, fixed_weights: bool) -> Tensor:
-    _check_weight(weight, x)
-    if delta is not None:
-        fits = delta.shape == x.shape and delta.dtype == x.dtype and delta.is_contiguous()
-        check(fits, "delta", delta, lambda: f"contiguous {x.dtype} {tuple(x.shape)}")
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width if width else 0
@@ -113,6 +129,7 @@ def _lanes(row_bytes: int, *, adds: bool) -> tuple[int, int, bool]:
 
 @torch.library.impl(_LIBRARY, "rms_norm", "CUDA")
 def _rms_norm_cuda(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False) -> Tensor:
+    _check_weight(weight, x)
     return _launch(x.contiguous(), None, weight, eps, fixed_weights)
 
 
@@ -120,7 +137,7 @@ def _rms_norm_cuda(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = 
 def _add_rms_norm_cuda(
     residual: Tensor, delta: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False
 ) -> Tensor:
-    check(residual.is_contiguous(), "residual", residual, "contiguous")
+    _check_sum(residual, delta, weight)
     out = _launch(residual, delta, weight, eps, fixed_weights)
     torch.autograd.graph.increment_version(residual)
     return out
@@ -136,12 +153,14 @@ def _rms_norm_cpu(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = F
 def _add_rms_norm_cpu(
     residual: Tensor, delta: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False
 ) -> Tensor:
+    _check_sum(residual, delta, weight)
     residual += delta
     return F.rms_norm(residual, (residual.shape[-1],), weight, eps)
 
 
 @torch.library.register_fake("gridstride::rms_norm")
 def _rms_norm_fake(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False) -> Tensor:
+    _check_weight(weight, x)
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
@@ -149,6 +168,7 @@ def _rms_norm_fake(x: Tensor, weight: Tensor, eps: float, fixed_weights: bool = 
 def _add_rms_norm_fake(
     residual: Tensor, delta: Tensor, weight: Tensor, eps: float, fixed_weights: bool = False
 ) -> Tensor:
+    _check_sum(residual, delta, weight)
     return torch.empty_like(residual)
 
 
@@ -203,5 +223,12 @@ def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
     return dx, dweight, None, None
 
 
-_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::rms_norm_backward", "torch.nn.functional.rms_norm")
+_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient, autocast=NORM)
+refuse_gradient("gridstride::rms_norm_backward", "for second derivatives use torch.nn.functional.rms_norm")
+
+
+_add_call = without_gradient(
+    "gridstride::add_rms_norm",
+    _add_rms_norm_cuda,
+    instead="use gridstride.ops.add_rms_norm, which then is an addition and rms_norm",
+)

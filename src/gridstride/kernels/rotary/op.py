@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import ceil_div, check, element, launcher, of_gradient, with_gradient
+from gridstride.kernels.autocast import JOIN
+from gridstride.kernels.boundary import of_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("rotary(Tensor x, Tensor cosine, Tensor sine, bool back=False) -> Tensor")
@@ -28,19 +31,27 @@ def rotary(x: Tensor, cosine: Tensor, sine: Tensor, back: bool = False) -> Tenso
 
 def _check(x: Tensor, cosine: Tensor, sine: Tensor) -> int:
     """How many rows the tables have."""
+    check_float(x, "x")
     check(x.dim() >= 3 and x.shape[-1] % 2 == 0 and x.shape[-1] > 0, "x", x, "[..., S, H, D] with an even D")
     rows, half = x.shape[:-2], x.shape[-1] // 2
-    check(rows.numel() < _MOST_ROWS, "x", x, "less than 2^31 tokens")
+    check(prod(rows) < _MOST_ROWS, "x", x, "less than 2^31 tokens")
     for name, table in (("cosine", cosine), ("sine", sine)):
-        lead = tuple(table.shape[:-1])
-        fits = lead == tuple(rows) or (
-            lead[-1:] == tuple(rows[-1:]) and len(lead) <= len(rows) and set(lead[:-1]) <= {1}
-        )
-        fits = fits and table.shape[-1] in (half, 2 * half) and table.dtype == x.dtype and table.device == x.device
+        fits = table.dim() > 1 and _leads(table.shape[:-1], rows) and table.shape[-1] in (half, 2 * half)
+        fits = fits and table.dtype == x.dtype and table.device == x.device
         check(fits, name, table, lambda: f"{x.dtype} {(*rows, half)} or {(*rows, 2 * half)} on {x.device}, {_LEADING}")
         check(not table.requires_grad, name, table, "what has a gradient: the op has none for it")
     check(cosine.shape == sine.shape, "sine", sine, lambda: f"{tuple(cosine.shape)}, as cosine is")
-    return cosine.shape[:-1].numel()
+    return prod(cosine.shape[:-1])
+
+
+def _leads(lead: torch.Size, rows: torch.Size) -> bool:
+    """Whether a table's leading axes are x's, or 1. One size at a time: comparing tuples of them, or putting them into
+    a set, would compile a graph for each length of a sequence.
+    """
+    if len(lead) > len(rows) or lead[-1] != rows[-1]:
+        return False
+    every = len(lead) == len(rows) and all([mine == its for mine, its in zip(lead, rows, strict=True)])  # noqa: C419
+    return every or all([size == 1 for size in lead[:-1]])  # noqa: C419
 
 
 @torch.library.impl(_LIBRARY, "rotary", "CUDA")
@@ -81,8 +92,9 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, bool], output: Tensor)
 
 
 def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, None, None, None]:
-    op = of_gradient(torch.ops.gridstride.rotary, _cuda, dy, *ctx.saved_tensors)
-    return op(dy, *ctx.saved_tensors, not ctx.back), None, None, None
+    tables = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.rotary, _cuda, dy, *tables)
+    return op(dy, *tables, not ctx.back), None, None, None
 
 
-_call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient)
+_call = with_gradient("gridstride::rotary", _cuda, keep=_keep, gradient=_gradient, autocast=JOIN)

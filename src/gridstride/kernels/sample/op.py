@@ -7,13 +7,16 @@ import math
 import torch
 from torch import Tensor
 
-from gridstride.kernels.torch_op import check, element, launcher
+from gridstride.kernels.boundary import without_gradient
+from gridstride.kernels.torch_op import check, check_devices, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define(
     "sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor min_p, Tensor uniform) -> Tensor"
 )
 _THREADS = 1024
+_WISHES = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
+           "uniform": torch.float64}  # fmt: skip
 _ONE = 2.0**40  # weight of the likeliest token: weights are whole numbers, so that no sum depends on its order
 
 
@@ -26,24 +29,24 @@ def sample(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, mi
     pass `uniform`. A row with NaN, or whose largest logit is infinite, gives -1. top_p of 0 or less leaves the
     likeliest and its equals, of NaN all; min_p is at most 1 and no NaN.
     """
-    out: Tensor = torch.ops.gridstride.sample(logits, temperature, top_k, top_p, min_p, uniform)
+    out: Tensor = _call(logits, temperature, top_k, top_p, min_p, uniform)
     return out
+
+
+def _check(logits: Tensor, wishes: tuple[Tensor, ...]) -> None:
+    check_float(logits, "logits")
+    check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
+    rows = logits.shape[:1]
+    for name, tensor in zip(_WISHES, wishes, strict=True):
+        if tensor.dtype != _WISHES[name] or tensor.shape != rows or not tensor.is_contiguous():
+            check(False, name, tensor, f"{_WISHES[name]} [{rows[0]}]")
+    check_devices("logits", logits, " ".join(_WISHES), *wishes)
 
 
 @torch.library.impl(_LIBRARY, "sample", "CUDA")
 def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
-    check(logits.dim() == 2 and logits.is_contiguous() and logits.shape[1] > 0, "logits", logits, "contiguous [M, V]")
+    tokens = _fake(logits, temperature, top_k, top_p, min_p, uniform)
     rows, vocabulary = logits.shape
-    dtypes = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
-              "uniform": torch.float64}  # fmt: skip
-    for (name, dtype), tensor in zip(dtypes.items(), (temperature, top_k, top_p, min_p, uniform), strict=True):
-        check(
-            tensor.dtype == dtype and tensor.shape == (rows,) and tensor.is_contiguous(),
-            name,
-            tensor,
-            f"{dtype} [{rows}]",
-        )
-    tokens = logits.new_empty((rows,), dtype=torch.int64)
     if rows:
         run = launcher("sample", "03_eight_ways", logits.device, ELEMENT=element(logits))
         run((rows, 1, 1), _THREADS, logits, temperature, top_k, top_p, min_p, uniform, tokens, rows, vocabulary)
@@ -52,6 +55,7 @@ def _cuda(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min
 
 @torch.library.impl(_LIBRARY, "sample", "CPU")
 def _cpu(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
+    _check(logits, (temperature, top_k, top_p, min_p, uniform))
     sound = logits.amax(dim=-1).isfinite()
     tokens = torch.where(sound, logits.argmax(dim=-1), -1)
     for m in torch.nonzero((temperature != 0) & sound).flatten().tolist():
@@ -80,4 +84,8 @@ def _drawn(row: Tensor, temperature: float, top_k: int, top_p: float, min_p: flo
 
 @torch.library.register_fake("gridstride::sample")
 def _fake(logits: Tensor, temperature: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, uniform: Tensor) -> Tensor:
+    _check(logits, (temperature, top_k, top_p, min_p, uniform))
     return logits.new_empty((logits.shape[0],), dtype=torch.int64)
+
+
+_call = without_gradient("gridstride::sample", _cuda, instead="use torch.softmax, whose probabilities have one")

@@ -7,17 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gridstride.kernels.autocast import SOFTMAX
+from gridstride.kernels.boundary import need_number, need_tensors, of_gradient, refuse_gradient, with_gradient
 from gridstride.kernels.torch_op import (
     ceil_div,
+    check,
     check_alike,
+    check_float,
     check_rows,
     element,
     lanes_of_rows,
     launcher,
-    of_gradient,
-    once_differentiable,
     properties,
-    with_gradient,
 )
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
@@ -39,12 +40,19 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
 
     Rows that are no whole number of 16 bytes go to PyTorch's kernel, which is faster on them.
     """
+    need_tensors("gridstride::softmax", x=x)
+    need_number("gridstride::softmax", "dim", dim, whole=True)
     if x.dim() == 0 or not -x.dim() <= dim < x.dim():
         raise ValueError(f"dim is {dim}, and x has {x.dim()} axes")
     if dim % x.dim() == x.dim() - 1:
         out: Tensor = _call(x)
         return out
     return softmax(x.movedim(dim, -1)).movedim(-1, dim)
+
+
+def _check(x: Tensor, name: str) -> None:
+    check_float(x, name)
+    check(x.dim() > 0, name, x, "a tensor of rows: [..., C]")
 
 
 def _forward(x: Tensor, out: Tensor) -> Tensor:
@@ -106,22 +114,26 @@ def _backward_cuda(dy: Tensor, y: Tensor) -> Tensor:
 
 @torch.library.impl(_LIBRARY, "softmax", "CPU")
 def _cpu(x: Tensor) -> Tensor:
+    _check(x, "x")
     return torch.softmax(x.contiguous(), -1)
 
 
 @torch.library.impl(_LIBRARY, "softmax_backward", "CPU")
 def _backward_cpu(dy: Tensor, y: Tensor) -> Tensor:
+    _check(y, "y")
     check_alike(dy, "dy", y, "y")
     return torch.ops.aten._softmax_backward_data(dy.contiguous(), y.contiguous(), -1, y.dtype)
 
 
 @torch.library.register_fake("gridstride::softmax")
 def _fake(x: Tensor) -> Tensor:
+    _check(x, "x")
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 @torch.library.register_fake("gridstride::softmax_backward")
 def _backward_fake(dy: Tensor, y: Tensor) -> Tensor:
+    _check(y, "y")
     check_alike(dy, "dy", y, "y")
     return _fake(y)
 
@@ -136,5 +148,5 @@ def _gradient(ctx: Any, dy: Tensor) -> Tensor:
     return dx
 
 
-_call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::softmax_backward", "torch.softmax")
+_call = with_gradient("gridstride::softmax", _cuda, keep=_keep, gradient=_gradient, autocast=SOFTMAX)
+refuse_gradient("gridstride::softmax_backward", "for second derivatives use torch.softmax")

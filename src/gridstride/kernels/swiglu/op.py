@@ -8,15 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.torch_op import (
-    ceil_div,
-    check_alike,
-    element,
-    launcher,
-    of_gradient,
-    once_differentiable,
-    with_gradient,
-)
+from gridstride.kernels.autocast import JOIN
+from gridstride.kernels.boundary import of_gradient, refuse_gradient, with_gradient
+from gridstride.kernels.torch_op import ceil_div, check_alike, check_float, element, launcher
 
 _LIBRARY = torch.library.Library("gridstride", "FRAGMENT")
 _LIBRARY.define("swiglu(Tensor gate, Tensor up) -> Tensor")
@@ -33,6 +27,11 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 def _blocks(x: Tensor, unroll: int) -> tuple[int, int, int]:
     return ceil_div(x.numel() * x.element_size(), 16 * _THREADS * unroll), 1, 1
+
+
+def _check(gate: Tensor, up: Tensor) -> None:
+    check_float(gate, "gate")
+    check_alike(up, "up", gate, "gate")
 
 
 @torch.library.impl(_LIBRARY, "swiglu", "CUDA")
@@ -56,7 +55,7 @@ def _backward_cuda(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tens
 
 @torch.library.impl(_LIBRARY, "swiglu", "CPU")
 def _cpu(gate: Tensor, up: Tensor) -> Tensor:
-    check_alike(up, "up", gate, "gate")
+    _check(gate, up)
     return F.silu(gate.contiguous()) * up
 
 
@@ -71,14 +70,15 @@ def _backward_cpu(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tenso
 
 @torch.library.register_fake("gridstride::swiglu")
 def _fake(gate: Tensor, up: Tensor) -> Tensor:
-    check_alike(up, "up", gate, "gate")
+    _check(gate, up)
     return torch.empty_like(gate, memory_format=torch.contiguous_format)
 
 
 @torch.library.register_fake("gridstride::swiglu_backward")
 def _backward_fake(dout: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
     check_alike(dout, "dout", gate, "gate")
-    return _fake(gate, up), _fake(gate, up)
+    dgate = _fake(gate, up)
+    return dgate, torch.empty_like(dgate)
 
 
 def _keep(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -86,10 +86,11 @@ def _keep(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
 
 
 def _gradient(ctx: Any, dout: Tensor) -> tuple[Tensor, Tensor]:
-    op = of_gradient(torch.ops.gridstride.swiglu_backward, _backward_cuda, dout, *ctx.saved_tensors)
-    slopes: tuple[Tensor, Tensor] = op(dout, *ctx.saved_tensors)
+    saved = ctx.saved_tensors
+    op = of_gradient(torch.ops.gridstride.swiglu_backward, _backward_cuda, dout, *saved)
+    slopes: tuple[Tensor, Tensor] = op(dout, *saved)
     return slopes
 
 
-_call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient)
-once_differentiable("gridstride::swiglu_backward", "torch.nn.functional.silu")
+_call = with_gradient("gridstride::swiglu", _cuda, keep=_keep, gradient=_gradient, autocast=JOIN)
+refuse_gradient("gridstride::swiglu_backward", "for second derivatives use torch.nn.functional.silu")
