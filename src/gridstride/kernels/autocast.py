@@ -1,6 +1,6 @@
 """What autocast does with the ops: what it does with PyTorch's own for the same work.
 
-Norms and softmax run in float32 on a GPU; products (attention, convolutions, linear layers) in the dtype that the
+Layer norm and softmax run in float32 on a GPU, and RMS norm in the wider dtype of its two, as on a CPU; products (attention, convolutions, linear layers) in the dtype that the
 region asks for; what joins two tensors (swiglu, rotary) in the wider one's. Any other op takes what it is given.
 """
 
@@ -55,6 +55,7 @@ class Autocast(NamedTuple):
 
 AS_GIVEN = Autocast()
 NORM = Autocast(cpu=in_the_widest_and_back, cuda=in_float32)
+RMS_NORM = Autocast(cpu=in_the_widest_and_back, cuda=in_the_widest_and_back)
 SOFTMAX = Autocast(cuda=in_float32)
 PRODUCT = Autocast(cpu=in_the_regions_dtype, cuda=in_the_regions_dtype)
 JOIN = Autocast(cpu=in_the_widest, cuda=in_the_widest)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gridstride.kernels.autocast import NORM, is_autocast
+from gridstride.kernels.autocast import RMS_NORM, is_autocast
 from gridstride.kernels.boundary import (
     may_want_gradient,
     need_tensors,
@@ -223,7 +223,7 @@ def _gradient(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, None]:
     return dx, dweight, None, None
 
 
-_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient, autocast=NORM)
+_call = with_gradient("gridstride::rms_norm", _rms_norm_cuda, keep=_keep, gradient=_gradient, autocast=RMS_NORM)
 refuse_gradient("gridstride::rms_norm_backward", "for second derivatives use torch.nn.functional.rms_norm")
 
 
