@@ -32,8 +32,8 @@ from gridstride.programs.calls.runtime_records import (
     BoardRecord,
 )
 from gridstride.programs.calls.status import Status, fault_status
-from gridstride.programs.order.stream_order import MODELS_ORDER, HostMemory, StreamOrder
 from gridstride.programs.failed_calls.findings_of_calls import FailedCall, finding_of
+from gridstride.programs.order.stream_order import MODELS_ORDER, HostMemory, StreamOrder
 from gridstride.programs.process.reports import Reports
 from gridstride.programs.timeline.calls import WAITED_FREE, CopyCall, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
@@ -139,6 +139,7 @@ class Board:
     def be_late(self) -> None:
         """Before the program begins: its work is put off until the host waits for it."""
         self._late, self.memory.garbage = LateWork(), True  # zeros would be right where a late memset was to write them
+        self.memory.make_room = self._catch_up
         self.record.models = MODELS_LATE
         self._listen(self._late, TIMELINE_CALLBACKS)
 
@@ -220,6 +221,16 @@ class Board:
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
         self._late.put_off(stream, lambda: run(argument))
 
+    def give_back(self, address: int, stream: int, work: int, argument: int) -> None:
+        """Memory that the host has freed, of which a C function's call gives the bytes back: in a stream, where it is
+        not 0.
+        """
+        assert self._late is not None
+        if not stream:
+            self.memory.given_back(address)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
+        self._late.give_back(address, stream, lambda: run(argument))
+
     def _catch_up(self) -> None:
         """Before what is put off would miss something, or be missed."""
         if self._late is not None:
@@ -228,7 +239,8 @@ class Board:
     def _run(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int) -> int:
         try:
             with self.device.lock:
-                self._peers.show(self.device.arena, device)
+                gone = self._late.given_back() if self._late is not None else ()
+                self._peers.show(self.device.arena, device, gone)
                 if self._order is not None:
                     self._order.launch(kernel, shape, packed, stream)
                 elif self.modelled is None:
@@ -298,9 +310,9 @@ class Board:
     def waited(self, what: int, number: int) -> None:
         if what == WAITED_FREE:
             self.activity.freed_launches += self.activity.unwaited_launches
-        self._host_waited()
         if self._late is not None:
             self._late.waited(what, number)
+        self._host_waited()
         if self.modelled is not None:
             self.modelled.wait(what, number)
         if self._order is not None:

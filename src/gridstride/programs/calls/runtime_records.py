@@ -92,7 +92,10 @@ TIMELINE_CALLBACKS: dict[str, Any] = {
 }
 """The rest of it: called only where the timeline is modelled, or the device late."""
 
-LATE_CALLBACKS: dict[str, Any] = {"put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64)}
+LATE_CALLBACKS: dict[str, Any] = {
+    "put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64),
+    "give_back": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64),
+}
 """Called only where the device is late."""
 
 ORDER_CALLBACKS: dict[str, Any] = {

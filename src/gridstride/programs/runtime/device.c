@@ -284,7 +284,7 @@ static void finish(int status, void *unused) {
     (void)unused;
     ends = pthread_self();
     gs_ended = 1;
-    gs_free_waiting();
+    gs_give_back_all();
     if (!is_child)
         gs_tell_failed();
     const int found = is_child ? 0 : gs_board.finish();

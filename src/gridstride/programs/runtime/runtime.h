@@ -145,7 +145,10 @@ typedef struct {
     void (*node)(uint64_t node, const uint64_t *after, int64_t count); /* what comes next is this node's */
     void (*end_graph)(void);
     double (*now_us)(void);                           /* the host's modelled clock */
-    void (*put_off)(uint64_t stream, LateCall *work, void *argument); /* where the device is late */
+    /* Where the device is late: work of a stream; what is to be done when all that was given before has been done, in
+     * a stream where one is given (0 for none), as memory at `address` is given back by it. */
+    void (*put_off)(uint64_t stream, LateCall *work, void *argument);
+    void (*give_back)(uint64_t address, uint64_t stream, LateCall *work, void *argument);
     /* Where the order of work is watched: it begins to use memory or has ended (1, -1); sides of the next copy or fill
      * whose bytes do not lie together; a function of the host is over; the host uses guarded memory. */
     void (*using)(int64_t change);
@@ -209,8 +212,6 @@ cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), 
 void gs_catch_up(void);
 /* guarded_pages.c: ranges of pages that the host must not use now, three words each: start, end, whether it may read. */
 PUBLIC void gs_guard(const uint64_t *words, int64_t ranges);
-/* Gives back what cudaFree was given meanwhile; nothing may use it any more. */
-void gs_free_waiting(void);
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */
@@ -280,6 +281,13 @@ static inline int gs_is_import(const Block *block) {
 }
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
+/* late.c: a block that was taken out of the table goes when what was given before it, in a stream or (NULL) anywhere,
+ * has been done; until then gs_block() knows it only for that work. */
+void gs_give_back_later(const Block *block, const cudaStream_t *stream);
+/* Whether it is in such a block, and whether that was given back only behind the work that runs: then which one. */
+enum { GIVEN_BACK = 1, GIVEN_BACK_LATER };
+int gs_is_given_back(const void *address, Block *block);
+void gs_give_back_all(void);                             /* at the program's end */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
 void gs_remember_pool(uint64_t start, int64_t pool); /* that it came from there */
 void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */
