@@ -242,8 +242,13 @@ PUBLIC CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
     GIVE(gs_result(gs_fault()));
     if (gs_green_of(context) != NULL)
         return RUNTIME(gs_wait_for_context(context));
+    int before = gs_current();
+    gs_make_current(context->device);
+    CUresult result = RUNTIME(gs_may_wait_for_device());
+    gs_make_current(before);
+    GIVE(result);
     gs_board.waited(WAITED_DEVICE, context->device);
-    return CUDA_SUCCESS;
+    return gs_result(gs_fault());
 }
 
 PUBLIC CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {

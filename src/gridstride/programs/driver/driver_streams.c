@@ -26,7 +26,7 @@ static CUresult check_value(CUstream stream, CUdeviceptr address, size_t bytes) 
          CUDA_ERROR_INVALID_VALUE);
     if (gs_capturing(stream))
         return RUNTIME(gs_refused("a stream's value in a captured graph", "only streams outside of a capture write them"));
-    return CUDA_SUCCESS;
+    return RUNTIME(gs_may_use(stream));
 }
 
 typedef struct {

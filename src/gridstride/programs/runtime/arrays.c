@@ -338,7 +338,7 @@ static cudaError_t of_peers(const struct cudaMemcpy3DPeerParms *p, struct cudaMe
 PUBLIC cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p) {
     struct cudaMemcpy3DParms plain;
     TRY(of_peers(p, &plain));
-    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
+    TRY(gs_may_use(NULL));
     return copy_3d(&plain, NULL, 0);
 }
 

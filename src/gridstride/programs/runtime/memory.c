@@ -52,7 +52,7 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
 }
 
 PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    TRY(gs_may_be_unsafe());
     return give(pointer, bytes, GS_DEVICE, 0, SPENT_ALLOCATE);
 }
 
@@ -110,6 +110,7 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
     }
+    TRY(gs_may_use(stream));
     int before = gs_current();
     gs_make_current(device); /* whose memory it becomes */
     cudaError_t error = give(pointer, bytes, kind, 0, SPENT_QUEUED);
