@@ -86,7 +86,7 @@ class Board:
         self.device, self.reports, self._idle = device, reports, options.idle
         self.activity = Activity(links=Links(devices))
         self._failures = Failures(dict(fails), self.activity)
-        self._peers, self.limits = Peers(devices), DeviceLimits(device)
+        self._peers, self.limits = Peers(devices), DeviceLimits(device, self._catch_up)
         self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, options.memory)
         self._lock = threading.RLock()
         self._callbacks: list[Any] = []

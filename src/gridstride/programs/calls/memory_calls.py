@@ -128,18 +128,27 @@ class MemoryCalls:
         return Status.SUCCESS
 
     # -- memory pools -------------------------------------------------------------------------------------------------
-    def create_pool(self) -> int:
+    def create_pool(self, most: int) -> int:
         with self._lock:
-            return self.pools.create()
+            return self.pools.create(most)
 
     def destroy_pool(self, pool: int) -> None:
         with self._lock:
             self.pools.destroy(pool)
 
-    def pooled(self, pool: int, address: int, nbytes: int) -> None:
+    def pooled(self, pool: int, address: int, nbytes: int) -> int:
+        if not self._fits(pool, nbytes):
+            self.make_room()
         with self._lock:
+            if not self.pools[pool].has_room(nbytes):
+                return Status.MEMORY_ALLOCATION
             self.pools.allocated(pool, address, nbytes)
         self.peers.pooled(address, pool)
+        return Status.SUCCESS
+
+    def _fits(self, pool: int, nbytes: int) -> bool:
+        with self._lock:
+            return self.pools[pool].has_room(nbytes)
 
     def imported(self, pool: int, address: int) -> None:
         """Memory of another process' pool: who reaches it is said of the pool, as it stands here."""

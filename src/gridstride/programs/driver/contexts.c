@@ -272,6 +272,7 @@ void gs_reset_device(int device) {
     gs_unload_modules(device);
     gs_forget_all(device, context);
     gs_forget_peers(device);
+    gs_board.limit(cudaLimitMallocHeapSize, RESET_LIMIT, &(uint64_t){0}); /* which may be set again */
 }
 
 Context *gs_retain_primary(int device) {

@@ -118,7 +118,11 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
     if (error != cudaSuccess)
         return error;
     if (*pointer != NULL) {
-        gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        error = gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        if (error != cudaSuccess) {
+            take_back(*pointer, kind, kind);
+            return gs_error(error);
+        }
         gs_remember_pool((uint64_t)*pointer, pool);
         MODEL(pool_memory(gs_stream_number(stream), (uint64_t)*pointer, bytes, 1));
     }

@@ -97,12 +97,12 @@ typedef struct {
     int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks,
                                int64_t partition);
     int64_t (*partition)(const uint32_t *multiprocessors, int64_t count); /* a number of them, from 1 on */
-    int (*limit)(int64_t which, int64_t set, uint64_t *value);
+    int (*limit)(int64_t which, int64_t set, uint64_t *value); /* `set`: 1, 0 to ask, RESET_LIMIT as the device begins anew */
     void (*free_memory)(int64_t device, uint64_t *available, uint64_t *total);
     int (*peer_access)(int64_t device, int64_t peer, int64_t enabled);
-    int64_t (*create_pool)(void);
+    int64_t (*create_pool)(uint64_t most); /* bytes that it may hold, 0 for any */
     void (*destroy_pool)(int64_t pool);
-    void (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's */
+    int (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's, if it may */
     void (*imported)(int64_t pool, uint64_t address); /* the same of another process' pool: nothing to reckon with */
     void (*trim_pool)(int64_t pool, uint64_t keep);
     int (*pool_attribute)(int64_t pool, int64_t attribute, int64_t set, uint64_t *value); /* a cudaMemPoolAttr */
@@ -159,6 +159,7 @@ typedef struct {
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
+enum { RESET_LIMIT = 2 }; /* as limits.py has it */
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
 enum { MOST_BLOCKS_IN_CLUSTER = 16, PORTABLE_CLUSTER = 8 }; /* the first as hardware_limits.py has it */
 enum { MODELS_LATE = 2, MODELS_ORDER = 3 }; /* as late_work.py and stream_order.py have them */
