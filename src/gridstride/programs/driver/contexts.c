@@ -88,6 +88,7 @@ void gs_use_primary(int device) {
 
 CUresult gs_enter_driver(void) {
     ENTER_INITIALISED();
+    NEED(!gs_in_host_function, CUDA_ERROR_NOT_PERMITTED);
     NEED(gs_context != NULL, CUDA_ERROR_INVALID_CONTEXT);
     NEED(gs_context->state == ALIVE, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     return gs_result(gs_fault());

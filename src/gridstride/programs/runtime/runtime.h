@@ -201,7 +201,9 @@ cudaError_t gs_refused(const char *name, const char *reason);
 
 #define CHECK(condition, error) do { if (!(condition)) return gs_error(error); } while (0)
 #define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
-#define ENTER() do { gs_enter(); cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define ENTER() do { gs_enter(); CHECK(!gs_in_host_function, cudaErrorNotPermitted); \
+    cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+extern _Thread_local int gs_in_host_function; /* a stream's or a graph's is under way in this thread: it may not call */
 
 /* -- a late device (late.c) ---------------------------------------------------------------------------------------- */
 /* Whether what a stream is given now is to be put off. */

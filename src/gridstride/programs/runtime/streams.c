@@ -164,14 +164,18 @@ typedef struct {
     void *data;
 } HostWork;
 
+_Thread_local int gs_in_host_function;
+
 /* Either a callback or a function. */
 static void host_work(const void *given) {
     const HostWork *work = given;
     MODEL(host_function(gs_stream_number(work->stream)));
+    gs_in_host_function++;
     if (work->callback != NULL)
         work->callback(work->stream, cudaSuccess, work->data);
     else
         work->function(work->data);
+    gs_in_host_function--;
     ORDER(host_returned());
 }
 
