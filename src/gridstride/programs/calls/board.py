@@ -237,9 +237,9 @@ class Board:
             self._late.all()
 
     def _run(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int) -> int:
+        gone = self._late.given_back() if self._late is not None else ()  # its lock is taken before the device's
         try:
             with self.device.lock:
-                gone = self._late.given_back() if self._late is not None else ()
                 self._peers.show(self.device.arena, device, gone)
                 if self._order is not None:
                     self._order.launch(kernel, shape, packed, stream)
