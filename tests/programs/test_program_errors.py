@@ -229,3 +229,24 @@ def test_a_call_that_is_none_cannot_fail(program: Run) -> None:
     done = program(UNCHECKED, "--fail", "malloc=1")
     assert done.returncode == 2
     assert "--fail 'malloc=1': CALL=NUMBER belongs there" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--late",)])
+def test_a_function_of_the_hosts_that_a_stream_runs_may_call_nothing(program: Run, words: tuple[str, ...]) -> None:
+    text = r"""
+#include <cuda.h>
+static void calls(void *) {
+  CUdeviceptr p; NAME(cudaMalloc((void **)&p, 4)); NAME(cudaDeviceSynchronize()); printf("%d\n", cuMemAlloc(&p, 4));
+}
+int main() {
+  cudaStream_t s; cudaStreamCreate(&s); cudaGraph_t graph; cudaGraphExec_t exec;
+  cudaLaunchHostFunc(s, calls, nullptr); NAME(cudaStreamSynchronize(s));
+  cudaStreamAddCallback(s, [](cudaStream_t, cudaError_t, void *data) { calls(data); }, nullptr, 0);
+  NAME(cudaStreamSynchronize(s));
+  cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); cudaLaunchHostFunc(s, calls, nullptr);
+  cudaStreamEndCapture(s, &graph); cudaGraphInstantiate(&exec, graph); cudaGraphLaunch(exec, s);
+  NAME(cudaStreamSynchronize(s));
+}
+"""
+    refused = ["cudaErrorNotPermitted", "cudaErrorNotPermitted", "800", "cudaSuccess"]
+    assert lines(program(CHECK + text, *words)) == refused * 3

@@ -176,3 +176,32 @@ int main() {
 }
 """
     assert program(text).stdout == "0\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--late",)])
+def test_a_pool_of_a_maximum_size_gives_no_more(program: Run, words: tuple[str, ...]) -> None:
+    text = r"""
+int main() {
+  cudaMemPoolProps p = {}; p.allocType = cudaMemAllocationTypePinned; p.location = {cudaMemLocationTypeDevice, 0};
+  p.maxSize = 64 << 20; cudaMemPool_t pool; int *a, *b; size_t before, behind, all;
+  NAME(cudaMemPoolCreate(&pool, &p)); cudaMemGetInfo(&before, &all);
+  NAME(cudaMallocFromPoolAsync(&a, 256 << 20, pool, 0)); cudaMemGetInfo(&behind, &all);
+  printf("%zu\n", before - behind);
+  NAME(cudaMallocFromPoolAsync(&a, 48 << 20, pool, 0)); NAME(cudaMallocFromPoolAsync(&b, 48 << 20, pool, 0));
+  cudaFreeAsync(a, 0); NAME(cudaMallocFromPoolAsync(&b, 48 << 20, pool, 0));
+}
+"""
+    fine, full = "cudaSuccess", "cudaErrorMemoryAllocation"
+    assert lines(program(CHECK + text, *words)) == [fine, full, "0", fine, full, fine]
+
+
+def test_the_heap_of_kernels_is_set_before_one_uses_it(program: Run) -> None:
+    text = r"""
+__global__ void uses() { free(malloc(16)); }
+int main() {
+  NAME(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20)); uses<<<1, 1>>>(); cudaDeviceSynchronize();
+  NAME(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 << 20)); cudaDeviceReset();
+  NAME(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 64 << 20));
+}
+"""
+    assert lines(program(CHECK + text)) == ["cudaSuccess", "cudaErrorInvalidValue", "cudaSuccess"]

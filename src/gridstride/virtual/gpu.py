@@ -99,7 +99,7 @@ class VirtualGPU:
         self.output = PrintfBuffer(at_least(1, "printf_buffer", printf_buffer))
         self.pending_launches = at_least(1, "pending_launches", pending_launches)
         self.stack = HARDWARE_STACK
-        """Bytes that recursive calls of a thread may take before an observed launch calls it a finding."""
+        """Bytes that the local arrays of recursive calls of a thread may take."""
         self.heap = Heap(at_least(1, "heap", heap))
         self.unset = Unset()
         self.own: set[int] = set()

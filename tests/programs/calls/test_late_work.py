@@ -166,3 +166,44 @@ def test_work_that_fails_is_not_done_again(made: Made) -> None:
 
 def test_it_answers_every_call_that_the_timeline_does() -> None:
     assert all(callable(getattr(LateWork(), name)) for name in TIMELINE_CALLBACKS)
+
+
+def test_memory_goes_when_what_was_given_before_has_been_done(made: Made) -> None:
+    made.give("a", A)
+    made.give("b", B)
+    made.late.give_back(0x100, 0, lambda: made.done.append("gone"))
+    made.give("behind", A)
+    made.late.waited(WAITED_STREAM, A)
+    assert made.done == ["a", "behind"]
+    made.late.waited(WAITED_STREAM, B)
+    assert made.done == ["a", "behind", "b", "gone"]
+
+
+def test_memory_that_no_work_uses_goes_at_once(made: Made) -> None:
+    made.give("a", A)
+    made.late.waited(WAITED_STREAM, A)
+    made.late.give_back(0x100, 0, lambda: made.done.append("gone"))
+    assert made.done == ["a", "gone"]
+    made.late.waited(WAITED_DEVICE, 0)
+    assert made.done == ["a", "gone"]
+
+
+def test_memory_that_is_freed_in_a_stream_goes_in_its_turn(made: Made) -> None:
+    made.give("b", B)
+    made.give("a", A)
+    made.late.give_back(0x100, A, lambda: made.done.append("gone"))
+    made.late.waited(WAITED_STREAM, A)
+    assert made.done == ["a", "gone"]
+
+
+@pytest.mark.parametrize("stream", [0, A])
+def test_what_is_given_later_finds_the_memory_gone(made: Made, stream: int) -> None:
+    gone = []
+    made.late.put_off(A, lambda: gone.append(made.late.given_back()))
+    made.late.give_back(0x100, stream, lambda: None)
+    made.late.put_off(B, lambda: gone.append(made.late.given_back()))
+    assert made.late.given_back() == [0x100]
+    made.late.waited(WAITED_STREAM, B)
+    made.late.waited(WAITED_STREAM, A)
+    assert gone == [[0x100], []]
+    assert made.late.given_back() == []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.programs.calls.limits import DeviceLimits
+import gridstride as gs
+from gridstride.programs.calls.limits import RESET, DeviceLimits
 from gridstride.programs.calls.status import Status
 from gridstride.virtual.gpu import VirtualGPU
 
@@ -40,3 +41,27 @@ def test_the_stack_that_is_set_is_the_devices(limits: DeviceLimits) -> None:
 
 def test_a_limit_that_there_is_not(limits: DeviceLimits) -> None:
     assert limits.limit(99, 0, [0]) == Status.UNSUPPORTED_LIMIT
+
+
+KERNEL = """extern "C" __global__ void k() { free(malloc(16)); }"""
+
+
+def test_the_heap_is_set_before_a_kernel_uses_it(limits: DeviceLimits) -> None:
+    with gs.use(limits.device):
+        kernel = gs.cuda(KERNEL)["k"]
+        assert limits.limit(HEAP, 1, [1 << 20]) == Status.SUCCESS
+        kernel[1, 1]()
+    assert limits.limit(HEAP, 1, [2 << 20]) == Status.INVALID_VALUE
+    assert asked(limits, HEAP) == 1 << 20
+    assert limits.limit(HEAP, RESET, [0]) == Status.SUCCESS
+    assert limits.limit(HEAP, 1, [2 << 20]) == Status.SUCCESS
+
+
+def test_what_is_put_off_runs_with_the_limits_of_its_launch() -> None:
+    seen = []
+    device = VirtualGPU(workers=1, memory=64 << 20)
+    limits = DeviceLimits(device, lambda: seen.append(device.stack))
+    limits.limit(STACK, 0, [0])
+    assert seen == []
+    limits.limit(STACK, 1, [1 << 16])
+    assert seen == [1024]

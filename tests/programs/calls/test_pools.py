@@ -88,3 +88,15 @@ def test_used_and_free_ranges_cover_each_chunk_without_gaps(steps: list[tuple[bo
             assert not any(a.free and b.free for a, b in pairwise(chunk))
         assert pool.reserved == sum(r.bytes for c in pool.chunks for r in c)
         assert pool.used == sum(r.bytes for r in taken)
+
+
+def test_a_pool_grows_no_further_than_it_may() -> None:
+    pools = Pools()
+    number = pools.create(4 << 20)
+    assert pools[number].has_room(4 << 20)
+    assert not pools[number].has_room((4 << 20) + 1)
+    pools.allocated(number, 0x1000, 3 << 20)
+    assert pools[number].has_room(1 << 20)
+    assert not pools[number].has_room(2 << 20)
+    pools.freed(0x1000)
+    assert pools[number].has_room(4 << 20)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,8 +50,37 @@ def test_a_stack_of_another_size_is_what_counts() -> None:
     assert "hardware's stack has 512" in found.message
 
 
-def test_a_launch_that_is_not_observed_has_more() -> None:
-    with gs.use(gs.VirtualGPU(workers=1, memory=16 << 20)):
+def launched(depth: int, stack: int | None = None) -> np.ndarray[Any, Any]:
+    device = gs.VirtualGPU(workers=1, memory=16 << 20)
+    if stack is not None:
+        device.stack = stack
+    with gs.use(device):
         x = np.zeros(32, np.int32)
-        gs.cuda(SOURCE)["k"][1, 32](x, 60)
-    assert (x > 0).all()
+        gs.cuda(SOURCE, filename="stack.cu")["k"][1, 32](x, depth)
+    return x
+
+
+@pytest.mark.parametrize(("depth", "stack"), [(20, None), (300, 1 << 14)])
+def test_a_launch_that_is_not_observed_ends_there(depth: int, stack: int | None) -> None:
+    with pytest.raises(gs.KernelFault, match="cudaLimitStackSize") as fault:
+        launched(depth, stack)
+    assert (fault.value.kind, fault.value.line) == ("stack_overflow", 2)
+    assert f"{stack or 1024:,} bytes" in str(fault.value)
+
+
+@pytest.mark.parametrize(("depth", "stack"), [(12, None), (200, 1 << 16), (2000, 1 << 18), (200, 2**63 - 1)])
+def test_recursion_goes_as_deep_as_the_limit_says(depth: int, stack: int | None) -> None:
+    assert (launched(depth, stack) > 0).all()
+
+
+def test_a_limit_that_changes_counts_from_the_next_launch_on() -> None:
+    device = gs.VirtualGPU(workers=1, memory=16 << 20)
+    with gs.use(device):
+        x, kernel = np.zeros(32, np.int32), gs.cuda(SOURCE)["k"]
+        with pytest.raises(gs.KernelFault):
+            kernel[1, 32](x, 400)
+        device.stack = 1 << 16
+        kernel[1, 32](x, 400)
+        device.stack = 1 << 10
+        with pytest.raises(gs.KernelFault):
+            kernel[1, 32](x, 400)

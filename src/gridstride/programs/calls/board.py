@@ -86,7 +86,7 @@ class Board:
         self.device, self.reports, self._idle = device, reports, options.idle
         self.activity = Activity(links=Links(devices))
         self._failures = Failures(dict(fails), self.activity)
-        self._peers, self.limits = Peers(devices), DeviceLimits(device)
+        self._peers, self.limits = Peers(devices), DeviceLimits(device, self._catch_up)
         self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, options.memory)
         self._lock = threading.RLock()
         self._callbacks: list[Any] = []
@@ -139,6 +139,7 @@ class Board:
     def be_late(self) -> None:
         """Before the program begins: its work is put off until the host waits for it."""
         self._late, self.memory.garbage = LateWork(), True  # zeros would be right where a late memset was to write them
+        self.memory.make_room = self._catch_up
         self.record.models = MODELS_LATE
         self._listen(self._late, TIMELINE_CALLBACKS)
 
@@ -220,15 +221,26 @@ class Board:
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
         self._late.put_off(stream, lambda: run(argument))
 
+    def give_back(self, address: int, stream: int, work: int, argument: int) -> None:
+        """Memory that the host has freed, of which a C function's call gives the bytes back: in a stream, where it is
+        not 0.
+        """
+        assert self._late is not None
+        if not stream:
+            self.memory.given_back(address)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
+        self._late.give_back(address, stream, lambda: run(argument))
+
     def _catch_up(self) -> None:
         """Before what is put off would miss something, or be missed."""
         if self._late is not None:
             self._late.all()
 
     def _run(self, kernel: VirtualKernel, shape: Shape, packed: bytes, stream: int, device: int) -> int:
+        gone = self._late.given_back() if self._late is not None else ()  # its lock is taken before the device's
         try:
             with self.device.lock:
-                self._peers.show(self.device.arena, device)
+                self._peers.show(self.device.arena, device, gone)
                 if self._order is not None:
                     self._order.launch(kernel, shape, packed, stream)
                 elif self.modelled is None:
@@ -298,9 +310,9 @@ class Board:
     def waited(self, what: int, number: int) -> None:
         if what == WAITED_FREE:
             self.activity.freed_launches += self.activity.unwaited_launches
-        self._host_waited()
         if self._late is not None:
             self._late.waited(what, number)
+        self._host_waited()
         if self.modelled is not None:
             self.modelled.wait(what, number)
         if self._order is not None:

@@ -29,6 +29,8 @@ class _Work:
     run: Callable[[], object] | None
     """None once it is done."""
     after: list[_Work] = field(default_factory=list)
+    waits_for_all: bool = False
+    """Whether it is in no stream: no wait of the host's is for it."""
     ended_ms: float = math.nan
 
 
@@ -48,8 +50,9 @@ class LateWork:
         self._count = 0
         self._streams: dict[int, _Stream] = {}
         self._events: dict[int, _Work] = {}
-        self._running = False
+        self._running: _Work | None = None
         self._asked_for: set[int] = set()
+        self._given_back: dict[int, _Work] = {}
 
     # -- what is given ------------------------------------------------------------------------------------------------
     def put_off(self, stream: int, run: Callable[[], object], *, after: _Work | None = None) -> _Work:
@@ -57,7 +60,7 @@ class LateWork:
         with self._lock:
             self._count += 1
             work = _Work(self._count, run)
-            if self._running:
+            if self._running is not None:
                 run()
                 _end(work)
                 return work
@@ -78,6 +81,32 @@ class LateWork:
         else:
             every = [stream] if stream.apart else [stream, self._stream(2 * stream.device + 1)]
         return [stream.last for stream in every if stream.last is not None]
+
+    # -- memory that the host gives back ------------------------------------------------------------------------------
+    def give_back(self, address: int, stream: int, run: Callable[[], object]) -> None:
+        """Memory goes, by `run`, when what was given before has been done: in a stream, in all where it is 0."""
+        with self._lock:
+            if stream:
+                self._given_back[address] = self.put_off(stream, run)
+            else:
+                self._count += 1
+                last = [stream.last for stream in self._streams.values() if stream.last is not None]
+                self._given_back[address] = _Work(self._count, run, last, waits_for_all=True)
+                self._let_go()
+
+    def given_back(self) -> list[int]:
+        """Memory that is still there, and that the host had given back before it gave the work that runs now."""
+        with self._lock:
+            number = math.inf if self._running is None else self._running.number
+            return [address for address, work in self._given_back.items() if work.run and work.number < number]
+
+    def _let_go(self) -> None:
+        """Has memory go that no work uses any more."""
+        for address, work in list(self._given_back.items()):
+            if work.waits_for_all and work.run is not None and all(last.run is None for last in work.after):
+                self._run(work)
+            if work.run is None:
+                del self._given_back[address]
 
     def add_stream(self, stream: int, flags: int, _priority: int, device: int) -> None:
         with self._lock:
@@ -117,7 +146,7 @@ class LateWork:
 
     def _do(self, works: Iterable[_Work | None]) -> None:
         """These and what they need; nothing where work is under way, which is done in its turn."""
-        if self._running:
+        if self._running is not None:
             return
         needed = _not_done(works)
         waiting: dict[_Work, int] = {}
@@ -137,15 +166,16 @@ class LateWork:
                 waiting[follower] -= 1
                 if not waiting[follower]:
                     heappush(ready, (-follower.number, follower))
+        self._let_go()
 
     def _run(self, work: _Work) -> None:
         run = work.run
         assert run is not None
-        self._running = True  # while the lock is held: another thread of the program's waits until it is done
+        self._running = work  # while the lock is held: another thread of the program's waits until it is done
         try:
             run()
         finally:
-            self._running = False
+            self._running = None
             _end(work)
 
     def is_done(self, what: int, number: int) -> int:

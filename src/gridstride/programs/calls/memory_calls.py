@@ -45,6 +45,9 @@ class MemoryCalls:
         self.on_allocation: Callable[[int, int, bool], None] | None = None
         """Is told of address and bytes of each allocation, and whether the host uses it by itself."""
         self.on_release: Callable[[int], None] | None = None
+        self.make_room: Callable[[], object] = lambda: None
+        """Is called where there is none, before an allocation fails."""
+        self._given_back: dict[int, int] = {}
         self.garbage = False
         """Whether new memory holds what nobody would take for a number of his."""
 
@@ -58,12 +61,11 @@ class MemoryCalls:
     def allocate(self, nbytes: int, owner: int) -> int:
         if self._failures.due("allocation"):
             return 0
-        if owner >= 0 and nbytes > self.left(owner):
-            return 0
-        try:
-            # under the sanitizer pages tell when the host uses what work still uses (stream_order.py)
-            address = self.device.allocate(nbytes, pages=owner < 0 and self.on_release is not None)
-        except OutOfDeviceMemory:
+        address = self._find_room(nbytes, owner)
+        if address is None:
+            self.make_room()
+            address = self._find_room(nbytes, owner)
+        if address is None:
             return 0
         self.device.callers.pop(address, None)  # a line of Python's, which the user never wrote
         if self.garbage and owner >= 0:
@@ -76,6 +78,21 @@ class MemoryCalls:
             self.on_allocation(address, nbytes, owner < 0)
         return address
 
+    def _find_room(self, nbytes: int, owner: int) -> int | None:
+        if owner >= 0 and nbytes > self.left(owner):
+            return None
+        try:
+            # under the sanitizer pages tell when the host uses what work still uses (stream_order.py)
+            return self.device.allocate(nbytes, pages=owner < 0 and self.on_release is not None)
+        except OutOfDeviceMemory:
+            return None
+
+    def given_back(self, address: int) -> None:
+        """The host has freed it, and work still uses it: it counts no more, and is released later."""
+        with self._lock:
+            self._given_back[address] = self.device.arena.size_of(address) or 0
+        self.peers.given_back(address)
+
     def release(self, address: int) -> int:
         if self.device.arena.size_of(address) is None or address in self.device.own:
             return Status.INVALID_VALUE
@@ -84,6 +101,7 @@ class MemoryCalls:
         self.peers.freed(address)  # before another thread can be given the address
         self.device.free(address)
         with self._lock:
+            self._given_back.pop(address, None)
             self.pools.freed(address)
         return Status.SUCCESS
 
@@ -101,25 +119,36 @@ class MemoryCalls:
 
     def free_memory(self, device: int, available: Any, total: Any) -> None:
         total[0] = self._bytes_per_device
-        available[0] = max(0, min(self.device.memory - self.device.arena.used, self.left(device)))
+        with self._lock:
+            used = self.device.arena.used - sum(self._given_back.values())
+        available[0] = max(0, min(self.device.memory - used, self.left(device)))
 
     def peer_access(self, device: int, peer: int, enabled: int) -> int:
         self.peers.enable(device, peer, enabled=bool(enabled))
         return Status.SUCCESS
 
     # -- memory pools -------------------------------------------------------------------------------------------------
-    def create_pool(self) -> int:
+    def create_pool(self, most: int) -> int:
         with self._lock:
-            return self.pools.create()
+            return self.pools.create(most)
 
     def destroy_pool(self, pool: int) -> None:
         with self._lock:
             self.pools.destroy(pool)
 
-    def pooled(self, pool: int, address: int, nbytes: int) -> None:
+    def pooled(self, pool: int, address: int, nbytes: int) -> int:
+        if not self._fits(pool, nbytes):
+            self.make_room()
         with self._lock:
+            if not self.pools[pool].has_room(nbytes):
+                return Status.MEMORY_ALLOCATION
             self.pools.allocated(pool, address, nbytes)
         self.peers.pooled(address, pool)
+        return Status.SUCCESS
+
+    def _fits(self, pool: int, nbytes: int) -> bool:
+        with self._lock:
+            return self.pools[pool].has_room(nbytes)
 
     def imported(self, pool: int, address: int) -> None:
         """Memory of another process' pool: who reaches it is said of the pool, as it stands here."""

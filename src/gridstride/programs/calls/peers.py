@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bisect
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from gridstride.virtual.machine.memory.arena import FREED
 
 if TYPE_CHECKING:
     from gridstride.virtual.findings.finding import KernelFinding
@@ -92,6 +94,13 @@ class Peers:
                 self._used[memory.owner] -= memory.nbytes
                 self._forget()
 
+    def given_back(self, address: int) -> None:
+        """It counts no more, and is still there for who uses it."""
+        with self._lock:
+            memory = self._memory[address]
+            self._used[memory.owner] -= memory.nbytes
+            self._memory[address] = replace(memory, nbytes=0)
+
     def _forget(self) -> None:
         self._hidden.clear()
         self._elsewhere.clear()
@@ -116,15 +125,15 @@ class Peers:
             _change(self._pools, (pool, device), enabled)
             self._hidden.clear()
 
-    def show(self, arena: Arena, device: int) -> None:
-        """Has the next launch reach what this GPU may reach; the caller holds the device."""
-        if self.count == 1:
+    def show(self, arena: Arena, device: int, gone: Collection[int] = ()) -> None:
+        """Has the next launch reach what this GPU may reach, but nothing `gone`; the caller holds the device."""
+        if self.count == 1 and not gone and not arena.hidden:
             return
         with self._lock:
             if device not in self._hidden:
                 self._hidden[device] = {a: m.owner for a, m in self._memory.items() if not self._reaches(device, m)}
             hidden = self._hidden[device]
-        arena.hide(hidden)
+        arena.hide({**hidden, **dict.fromkeys(gone, FREED)} if gone else hidden)
 
     def elsewhere(self, device: int) -> Elsewhere:
         """What is other GPUs' than this one, or the host's."""

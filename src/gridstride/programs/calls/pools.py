@@ -29,8 +29,11 @@ class Range:
 
 @dataclass(slots=True)
 class Pool:
-    """Chunks of the device's memory, each cut into ranges. Sizes in bytes; `high` are the most that there ever were."""
+    """Chunks of the device's memory, each cut into ranges. Sizes in bytes; `high` are the most that there ever were,
+    `most` is what it may reserve, 0 for any.
+    """
 
+    most: int = 0
     threshold: int = 0
     reserved: int = 0
     used: int = 0
@@ -38,10 +41,22 @@ class Pool:
     used_high: int = 0
     chunks: list[list[Range]] = field(default_factory=list)
 
+    def _fitting(self, nbytes: int) -> tuple[int, list[tuple[int, int]]]:
+        """What so many bytes take, and the free ranges that have it: size and chunk of each."""
+        needed = -(-nbytes // ALIGNMENT) * ALIGNMENT
+        return needed, [(r.bytes, i) for i, c in enumerate(self.chunks) for r in c if r.free and r.bytes >= needed]
+
+    def has_room(self, nbytes: int) -> bool:
+        """Whether so many bytes can be taken: there, or by growing as far as it may."""
+        if not self.most:
+            return True
+        needed, fitting = self._fitting(nbytes)
+        most = -(-self.most // GRANULE) * GRANULE
+        return bool(fitting) or self.reserved + -(-needed // GRANULE) * GRANULE <= most
+
     def take(self, nbytes: int) -> tuple[Range, bool]:
         """Room for so many bytes, the smallest that fits, and whether the pool had to grow for it."""
-        needed = -(-nbytes // ALIGNMENT) * ALIGNMENT
-        fitting = [(r.bytes, i) for i, c in enumerate(self.chunks) for r in c if r.free and r.bytes >= needed]
+        needed, fitting = self._fitting(nbytes)
         if not fitting:
             self._grow(-(-needed // GRANULE) * GRANULE)
         chunk = self.chunks[min(fitting)[1] if fitting else -1]
@@ -93,10 +108,10 @@ class Pools:
         self._created = 0
         self.allocations = self.growths = 0
 
-    def create(self) -> int:
-        """The number of a new pool."""
+    def create(self, most: int = 0) -> int:
+        """The number of a new pool, that may reserve so many bytes."""
         self._created += 1
-        self._pools[self._created] = Pool()
+        self._pools[self._created] = Pool(most)
         return self._created
 
     def destroy(self, number: int) -> None:

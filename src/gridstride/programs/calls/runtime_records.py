@@ -45,9 +45,9 @@ CALLBACKS: dict[str, Any] = {
     "limit": ctypes.CFUNCTYPE(_INT, _I64, _I64, ctypes.POINTER(_U64)),
     "free_memory": ctypes.CFUNCTYPE(None, _I64, ctypes.POINTER(_U64), ctypes.POINTER(_U64)),
     "peer_access": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64),
-    "create_pool": ctypes.CFUNCTYPE(_I64),
+    "create_pool": ctypes.CFUNCTYPE(_I64, _U64),
     "destroy_pool": ctypes.CFUNCTYPE(None, _I64),
-    "pooled": ctypes.CFUNCTYPE(None, _I64, _U64, _U64),
+    "pooled": ctypes.CFUNCTYPE(_INT, _I64, _U64, _U64),
     "imported": ctypes.CFUNCTYPE(None, _I64, _U64),
     "trim_pool": ctypes.CFUNCTYPE(None, _I64, _U64),
     "pool_attribute": ctypes.CFUNCTYPE(_INT, _I64, _I64, _I64, ctypes.POINTER(_U64)),
@@ -92,7 +92,10 @@ TIMELINE_CALLBACKS: dict[str, Any] = {
 }
 """The rest of it: called only where the timeline is modelled, or the device late."""
 
-LATE_CALLBACKS: dict[str, Any] = {"put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64)}
+LATE_CALLBACKS: dict[str, Any] = {
+    "put_off": ctypes.CFUNCTYPE(None, _U64, _U64, _U64),
+    "give_back": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64),
+}
 """Called only where the device is late."""
 
 ORDER_CALLBACKS: dict[str, Any] = {

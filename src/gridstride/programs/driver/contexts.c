@@ -88,6 +88,7 @@ void gs_use_primary(int device) {
 
 CUresult gs_enter_driver(void) {
     ENTER_INITIALISED();
+    NEED(!gs_in_host_function, CUDA_ERROR_NOT_PERMITTED);
     NEED(gs_context != NULL, CUDA_ERROR_INVALID_CONTEXT);
     NEED(gs_context->state == ALIVE, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     return gs_result(gs_fault());
@@ -242,8 +243,13 @@ PUBLIC CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
     GIVE(gs_result(gs_fault()));
     if (gs_green_of(context) != NULL)
         return RUNTIME(gs_wait_for_context(context));
+    int before = gs_current();
+    gs_make_current(context->device);
+    CUresult result = RUNTIME(gs_may_wait_for_device());
+    gs_make_current(before);
+    GIVE(result);
     gs_board.waited(WAITED_DEVICE, context->device);
-    return CUDA_SUCCESS;
+    return gs_result(gs_fault());
 }
 
 PUBLIC CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
@@ -267,6 +273,7 @@ void gs_reset_device(int device) {
     gs_unload_modules(device);
     gs_forget_all(device, context);
     gs_forget_peers(device);
+    gs_board.limit(cudaLimitMallocHeapSize, RESET_LIMIT, &(uint64_t){0}); /* which may be set again */
 }
 
 Context *gs_retain_primary(int device) {

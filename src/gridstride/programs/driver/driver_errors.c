@@ -9,6 +9,7 @@ CUresult gs_result(cudaError_t error) {
     case cudaErrorInvalidChannelDescriptor:
     case cudaErrorInvalidTexture:
     case cudaErrorInvalidTextureBinding:
+    case cudaErrorInvalidFilterSetting:
     case cudaErrorInvalidHostPointer:
     case cudaErrorMissingConfiguration:
         return CUDA_ERROR_INVALID_VALUE;

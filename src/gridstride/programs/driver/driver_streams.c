@@ -26,17 +26,32 @@ static CUresult check_value(CUstream stream, CUdeviceptr address, size_t bytes) 
          CUDA_ERROR_INVALID_VALUE);
     if (gs_capturing(stream))
         return RUNTIME(gs_refused("a stream's value in a captured graph", "only streams outside of a capture write them"));
-    return CUDA_SUCCESS;
+    return RUNTIME(gs_may_use(stream));
+}
+
+typedef struct {
+    CUstream stream;
+    CUdeviceptr address;
+    uint64_t value;
+    size_t bytes;
+} Write;
+
+static void write_now(const void *given) {
+    const Write *write = given;
+    ORDER(using(1));
+    memcpy((void *)write->address, &write->value, write->bytes);
+    gs_written((void *)write->address, write->bytes);
+    ORDER(record(write->address, gs_stream_number(write->stream))); /* whoever waits for the value comes behind this */
+    ORDER(using(-1));
 }
 
 static CUresult write_value(CUstream stream, CUdeviceptr address, uint64_t value, size_t bytes) {
     ENTER_DRIVER();
     GIVE(check_value(stream, address, bytes));
-    ORDER(using(1));
-    memcpy((void *)address, &value, bytes);
-    gs_written((void *)address, bytes);
-    ORDER(record(address, gs_stream_number(stream))); /* whoever waits for the value comes behind this */
-    ORDER(using(-1));
+    Write write = {stream, address, value, bytes};
+    if (gs_is_late())
+        return RUNTIME(gs_put_off(stream, write_now, &write, sizeof write));
+    write_now(&write);
     return CUDA_SUCCESS;
 }
 
@@ -55,11 +70,14 @@ static int has_come(uint64_t now, uint64_t value, size_t bytes, unsigned flags) 
     }
 }
 
-/* Work runs when it is given, so what has not come by now would come only from what is given later. */
+/* Work runs when it is given, so what has not come by now would come only from what is given later. A late device does
+ * all that it was given before: any of it may write the value. */
 static CUresult wait_value(CUstream stream, CUdeviceptr address, uint64_t value, size_t bytes, unsigned flags) {
     uint64_t now = 0;
     ENTER_DRIVER();
     GIVE(check_value(stream, address, bytes));
+    gs_catch_up();
+    NEED(gs_fault() == cudaSuccess, gs_result(gs_fault()));
     ORDER(using(1));
     memcpy(&now, (void *)address, bytes);
     ORDER(using(-1));

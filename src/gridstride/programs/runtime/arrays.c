@@ -62,6 +62,49 @@ PUBLIC cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const str
     return cudaSuccess;
 }
 
+/* The most texels each way of a kind of array, as cudaMalloc3DArray's documentation has them: of textures and surfaces. */
+#define LIMITS(kind, x, y, z) {cudaDevAttrMax##kind##x, cudaDevAttrMax##kind##y, cudaDevAttrMax##kind##z}
+enum { LINE, PLANE, SPACE, LAYERED_LINE, LAYERED_PLANE, CUBE, LAYERED_CUBE };
+static const int of_textures[][3] = {
+    LIMITS(Texture, 1DWidth, 1DWidth, 1DWidth), LIMITS(Texture, 2DWidth, 2DHeight, 2DWidth),
+    LIMITS(Texture, 3DWidth, 3DHeight, 3DDepth), LIMITS(Texture, 1DLayeredWidth, 1DLayeredWidth, 1DLayeredLayers),
+    LIMITS(Texture, 2DLayeredWidth, 2DLayeredHeight, 2DLayeredLayers),
+    LIMITS(Texture, CubemapWidth, CubemapWidth, CubemapWidth),
+    LIMITS(Texture, CubemapLayeredWidth, CubemapLayeredWidth, CubemapLayeredLayers),
+};
+static const int of_surfaces[][3] = {
+    LIMITS(Surface, 1DWidth, 1DWidth, 1DWidth), LIMITS(Surface, 2DWidth, 2DHeight, 2DWidth),
+    LIMITS(Surface, 3DWidth, 3DHeight, 3DDepth), LIMITS(Surface, 1DLayeredWidth, 1DLayeredWidth, 1DLayeredLayers),
+    LIMITS(Surface, 2DLayeredWidth, 2DLayeredHeight, 2DLayeredLayers),
+    LIMITS(Surface, CubemapWidth, CubemapWidth, CubemapWidth),
+    LIMITS(Surface, CubemapLayeredWidth, CubemapLayeredWidth, CubemapLayeredLayers),
+};
+static const int of_mipmaps[][3] = {
+    LIMITS(Texture, 1DMipmappedWidth, 1DMipmappedWidth, 1DMipmappedWidth),
+    LIMITS(Texture, 2DMipmappedWidth, 2DMipmappedHeight, 2DMipmappedWidth),
+};
+static const int of_gathers[3] = LIMITS(Texture, 2DGatherWidth, 2DGatherHeight, 2DGatherWidth);
+static const int of_tall_spaces[3] = LIMITS(Texture, 3DWidthAlt, 3DHeightAlt, 3DDepthAlt);
+
+static int is_within(struct cudaExtent extent, const int limits[3]) {
+    return extent.width <= (size_t)gs_attribute(limits[0]) && extent.height <= (size_t)gs_attribute(limits[1]) &&
+           extent.depth <= (size_t)gs_attribute(limits[2]);
+}
+
+static int has_valid_extent(struct cudaExtent extent, unsigned levels, unsigned flags) {
+    int layered = (flags & cudaArrayLayered) != 0, cube = (flags & cudaArrayCubemap) != 0;
+    int kind = cube      ? (layered ? LAYERED_CUBE : CUBE)
+               : layered ? (extent.height ? LAYERED_PLANE : LAYERED_LINE)
+                         : (extent.depth ? SPACE : extent.height ? PLANE : LINE);
+    if (levels > 1 && kind <= PLANE && !is_within(extent, of_mipmaps[kind]))
+        return 0;
+    if (flags & cudaArraySurfaceLoadStore && !is_within(extent, of_surfaces[kind]))
+        return 0;
+    if (flags & cudaArrayTextureGather && kind == PLANE && !is_within(extent, of_gathers))
+        return 0;
+    return is_within(extent, of_textures[kind]) || (kind == SPACE && is_within(extent, of_tall_spaces));
+}
+
 static cudaError_t make(cudaMipmappedArray_t *made, const struct cudaChannelFormatDesc *format,
                         struct cudaExtent extent, unsigned levels, unsigned flags) {
     ENTER();
@@ -70,6 +113,7 @@ static cudaError_t make(cudaMipmappedArray_t *made, const struct cudaChannelForm
     CHECK(is_format(*format), cudaErrorInvalidChannelDescriptor);
     int layered = (flags & cudaArrayLayered) != 0, cube = (flags & cudaArrayCubemap) != 0;
     CHECK(!cube || (extent.width == extent.height && extent.depth % 6 == 0), cudaErrorInvalidValue);
+    CHECK(has_valid_extent(extent, levels, flags), cudaErrorInvalidValue);
     cudaMipmappedArray_t all = calloc(1, sizeof *all);
     size_t total = 0;
     all->count = levels;
@@ -338,7 +382,7 @@ static cudaError_t of_peers(const struct cudaMemcpy3DPeerParms *p, struct cudaMe
 PUBLIC cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p) {
     struct cudaMemcpy3DParms plain;
     TRY(of_peers(p, &plain));
-    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
+    TRY(gs_may_use(NULL));
     return copy_3d(&plain, NULL, 0);
 }
 

@@ -52,7 +52,7 @@ int gs_block(const void *pointer, Block *block) {
     if (found)
         *block = blocks[place - 1];
     pthread_mutex_unlock(&lock);
-    return found;
+    return found || gs_is_given_back(pointer, block) == GIVEN_BACK_LATER;
 }
 
 /* Takes the block that starts at an address out of the table, if it is of that kind. */
@@ -106,6 +106,8 @@ int gs_reaches(const void *pointer, size_t bytes) {
         return 1; /* the host's own */
     if (gs_block(pointer, &block))
         return (uint64_t)pointer + bytes <= block.start + block.bytes;
+    if (gs_is_given_back(pointer, &block))
+        return 0;
     return gs_board.holds((uint64_t)pointer, bytes); /* a variable whose address a kernel gave away */
 }
 

@@ -11,6 +11,7 @@ struct Capture {
     unsigned long long id;
     pthread_t thread; /* that began it */
     int spoilt, ended;
+    unsigned devices, blocking; /* a bit for each GPU with a stream that takes part, and that the legacy one waits for */
     cudaStream_t *streams;
     size_t stream_count;
     Capture *next;
@@ -20,12 +21,30 @@ static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureM
 static Capture *captures; /* those that go on */
 static pthread_mutex_t captures_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int gs_capturing(cudaStream_t stream) { return !gs_is_default(stream) && stream->capture != NULL; }
+/* Where a stream's part in a capture is kept: of a thread's default stream one for each GPU. NULL for the legacy one. */
+static cudaStream_t kept(cudaStream_t stream) {
+    static _Thread_local cudaStream_t own[GS_MOST_DEVICES];
+    if (stream != cudaStreamPerThread)
+        return gs_is_default(stream) ? NULL : stream;
+    int device = gs_current();
+    if (own[device] == NULL) {
+        own[device] = calloc(1, sizeof *own[device]); /* it stays, as events may point to it when the thread has ended */
+        own[device]->device = device;
+    }
+    return own[device];
+}
+
+int gs_capturing(cudaStream_t stream) {
+    stream = kept(stream);
+    return stream != NULL && stream->capture != NULL;
+}
 
 static void join(Capture *capture, cudaStream_t stream) {
     capture->streams = realloc(capture->streams, (capture->stream_count + 1) * sizeof *capture->streams);
     capture->streams[capture->stream_count++] = stream;
     stream->capture = capture;
+    capture->devices |= 1u << stream->device;
+    capture->blocking |= !(stream->flags & cudaStreamNonBlocking) << stream->device;
 }
 
 static void set_last(cudaStream_t stream, Node *const *nodes, size_t count) {
@@ -53,30 +72,31 @@ static void add_last(cudaStream_t stream, Node *const *nodes, size_t count) {
 }
 
 cudaError_t gs_capture(cudaStream_t stream, const struct cudaGraphNodeParams *does) {
-    Capture *capture = stream->capture;
-    CHECK(!capture->spoilt, cudaErrorStreamCaptureInvalidated);
+    cudaStream_t into = kept(stream);
+    CHECK(!into->capture->spoilt, cudaErrorStreamCaptureInvalidated);
     Node *node;
-    TRY(gs_add_node(&node, capture->graph, stream->last, stream->last_count, does));
+    TRY(gs_add_node(&node, into->capture->graph, into->last, into->last_count, does));
     node->partition = gs_partition(stream);
-    set_last(stream, &node, 1);
+    set_last(into, &node, 1);
     return cudaSuccess;
 }
 
 cudaError_t gs_capture_kernel(cudaStream_t stream, const struct cudaGraphNodeParams *does, int cooperative,
                               dim3 cluster) {
     TRY(gs_capture(stream, does));
+    stream = kept(stream);
     stream->last[0]->cooperative = cooperative, stream->last[0]->cluster = cluster;
     return cudaSuccess;
 }
 
 cudaError_t gs_capture_allocation(cudaStream_t stream, void **pointer, size_t bytes) {
     TRY(gs_capture(stream, &(struct cudaGraphNodeParams){.type = cudaGraphNodeTypeMemAlloc, .alloc.bytesize = bytes}));
-    *pointer = stream->last[0]->does.alloc.dptr;
+    *pointer = kept(stream)->last[0]->does.alloc.dptr;
     return cudaSuccess;
 }
 
 cudaError_t gs_spoil(cudaStream_t stream) {
-    stream->capture->spoilt = 1;
+    kept(stream)->capture->spoilt = 1;
     return gs_error(cudaErrorStreamCaptureUnsupported);
 }
 
@@ -85,26 +105,44 @@ cudaError_t gs_spoil_event(cudaEvent_t event) {
     return gs_error(cudaErrorStreamCaptureUnsupported);
 }
 
-/* Whether the capture forbids the calling thread what could wait for it. */
-static int forbids(const Capture *capture, cudaError_t error) {
-    if (capture->mode == cudaStreamCaptureModeRelaxed)
+/* Whether the capture forbids the calling thread what may not be safe. */
+static int forbids_unsafe(const Capture *capture) {
+    if (capture->mode == cudaStreamCaptureModeRelaxed || thread_mode == cudaStreamCaptureModeRelaxed)
         return 0;
-    if (error == cudaErrorStreamCaptureImplicit) /* the default stream waits for all but these, whoever uses it */
-        return !(capture->origin->flags & cudaStreamNonBlocking);
     return pthread_equal(capture->thread, pthread_self()) ||
            (capture->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal);
 }
 
-cudaError_t gs_outside_capture(cudaError_t error) {
-    if (__atomic_load_n(&captures, __ATOMIC_ACQUIRE) == NULL || thread_mode == cudaStreamCaptureModeRelaxed)
-        return cudaSuccess;
-    int forbidden = 0;
+/* Whoever asks, and in whatever mode: the legacy stream and a GPU would have to wait for what is captured. */
+static int is_in_legacy(const Capture *capture) { return capture->blocking >> gs_current() & 1; }
+static int is_in_device(const Capture *capture) { return capture->devices >> gs_current() & 1; }
+
+/* Whether any capture that goes on is so; these are spoilt if `spoils`. */
+static int any_capture(int (*is)(const Capture *capture), int spoils) {
+    if (__atomic_load_n(&captures, __ATOMIC_ACQUIRE) == NULL)
+        return 0;
+    int found = 0;
     pthread_mutex_lock(&captures_lock);
     for (Capture *each = captures; each != NULL; each = each->next)
-        if (forbids(each, error))
-            forbidden = each->spoilt = 1;
+        if (is(each))
+            found = 1, each->spoilt |= spoils;
     pthread_mutex_unlock(&captures_lock);
-    return forbidden ? gs_error(error) : cudaSuccess;
+    return found;
+}
+
+cudaError_t gs_may_be_unsafe(void) {
+    return any_capture(forbids_unsafe, 1) ? gs_error(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
+cudaError_t gs_may_wait_for_device(void) {
+    return any_capture(is_in_device, 1) ? gs_error(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
+/* What a graph's nodes and late work do has been given to another stream, or before. */
+cudaError_t gs_may_use(cudaStream_t stream) {
+    if (kept(stream) != NULL || gs_node_partition != 0 || (gs_board.models == MODELS_LATE && !gs_is_late()))
+        return cudaSuccess;
+    return any_capture(is_in_legacy, 1) ? gs_error(cudaErrorStreamCaptureImplicit) : cudaSuccess;
 }
 
 static void goes_on(Capture *capture) {
@@ -125,6 +163,7 @@ static void goes_on_no_longer(Capture *capture) {
 }
 
 cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event) {
+    stream = kept(stream);
     CHECK(!stream->capture->spoilt, cudaErrorStreamCaptureInvalidated);
     free(event->last);
     event->last = malloc((stream->last_count + 1) * sizeof *event->last);
@@ -135,22 +174,24 @@ cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event) {
 }
 
 int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error) {
+    int capturing = gs_capturing(stream);
     *error = cudaSuccess;
-    if (event->capture == NULL && !gs_capturing(stream))
+    if (event->capture == NULL && !capturing)
         return 0;
-    if (event->capture != NULL && !event->capture->ended && gs_capturing(stream) && stream->capture != event->capture) {
+    stream = kept(stream);
+    if (event->capture != NULL && !event->capture->ended && capturing && stream->capture != event->capture) {
         stream->capture->spoilt = event->capture->spoilt = 1;
         *error = cudaErrorStreamCaptureMerge;
-    } else if (event->capture == NULL || (gs_capturing(stream) && stream->capture != event->capture)) {
+    } else if (event->capture == NULL || (capturing && stream->capture != event->capture)) {
         stream->capture->spoilt = 1;
         *error = cudaErrorStreamCaptureIsolation; /* what is outside of the capture cannot be waited for inside */
     } else if (event->capture->ended) {
         *error = cudaErrorCapturedEvent;
-    } else if (gs_is_default(stream)) {
+    } else if (stream == NULL) {
         event->capture->spoilt = 1;
         *error = cudaErrorStreamCaptureImplicit;
     } else {
-        if (!gs_capturing(stream))
+        if (!capturing)
             join(event->capture, stream);
         add_last(stream, event->last, event->last_count);
     }
@@ -163,7 +204,8 @@ static cudaError_t begin(cudaStream_t stream, Graph *graph, Node *const *after, 
     static unsigned long long last;
     ENTER();
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
-    CHECK(!gs_is_default(stream), cudaErrorStreamCaptureUnsupported);
+    stream = kept(stream);
+    CHECK(stream != NULL, cudaErrorStreamCaptureUnsupported);
     CHECK(stream->capture == NULL, cudaErrorIllegalState);
     CHECK(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue);
     Capture *capture = calloc(1, sizeof *capture);
@@ -208,7 +250,8 @@ static int is_joined(cudaStream_t origin, cudaStream_t stream) {
 
 PUBLIC cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     ENTER();
-    CHECK(gs_is_stream(stream) && !gs_is_default(stream), gs_no_stream(stream));
+    CHECK(gs_is_stream(stream) && kept(stream) != NULL, gs_no_stream(stream));
+    stream = kept(stream);
     CHECK(stream->capture != NULL, cudaErrorIllegalState);
     Capture *capture = stream->capture;
     CHECK(capture->origin == stream, cudaErrorStreamCaptureUnmatched);
@@ -238,9 +281,10 @@ PUBLIC cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCap
     ENTER();
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(status != NULL, cudaErrorInvalidValue);
-    *status = !gs_capturing(stream)      ? cudaStreamCaptureStatusNone
-              : stream->capture->spoilt ? cudaStreamCaptureStatusInvalidated
-                                        : cudaStreamCaptureStatusActive;
+    CHECK(kept(stream) != NULL || !any_capture(is_in_legacy, 0), cudaErrorStreamCaptureImplicit);
+    *status = !gs_capturing(stream)            ? cudaStreamCaptureStatusNone
+              : kept(stream)->capture->spoilt ? cudaStreamCaptureStatusInvalidated
+                                              : cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
 
@@ -250,6 +294,7 @@ PUBLIC cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStream
     TRY(cudaStreamIsCapturing(stream, status));
     if (*status != cudaStreamCaptureStatusActive)
         return cudaSuccess;
+    stream = kept(stream);
     if (id != NULL)
         *id = stream->capture->id;
     if (graph != NULL)
@@ -269,6 +314,7 @@ PUBLIC cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cuda
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
     CHECK(gs_capturing(stream), cudaErrorIllegalState);
     CHECK((count == 0 || nodes != NULL) && flags <= cudaStreamSetCaptureDependencies, cudaErrorInvalidValue);
+    stream = kept(stream);
     for (size_t i = 0; i < count; i++)
         CHECK(gs_is_node(nodes[i]) && nodes[i]->graph == stream->capture->graph, cudaErrorInvalidValue);
     if (flags == cudaStreamSetCaptureDependencies)

@@ -81,6 +81,8 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
             if (error != cudaSuccess)
                 return error;
         }
+    if (waits)
+        TRY(gs_may_use(stream));
     int pageable = is_pageable(to.start) || is_pageable(from.start);
     uint64_t one = height * depth == 1;
     if (gs_is_late() && !waits && !pageable) {
@@ -129,7 +131,7 @@ cudaError_t gs_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKin
 
 PUBLIC cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     ENTER();
-    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
+    TRY(gs_may_use(NULL));
     return gs_error(gs_copy(to, from, bytes, kind, NULL, 1));
 }
 
@@ -273,7 +275,7 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
 
 PUBLIC cudaError_t cudaMemset(void *pointer, int value, size_t bytes) {
     ENTER();
-    TRY(gs_outside_capture(cudaErrorStreamCaptureImplicit));
+    TRY(gs_may_use(NULL));
     return gs_error(fill(pointer, 0, value, bytes, 1, NULL));
 }
 
@@ -287,6 +289,7 @@ PUBLIC cudaError_t cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaS
 
 static cudaError_t fill_2d(void *pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
     ENTER();
+    TRY(gs_may_use(stream));
     CHECK(width <= pitch, cudaErrorInvalidValue);
     return gs_error(fill(pointer, pitch, value, width, height, stream));
 }

@@ -157,6 +157,27 @@ cudaError_t gs_properties(struct cudaDeviceProp *p, int device) {
     FIELD(maxTexture2DLayered[0], MaxTexture2DLayeredWidth);
     FIELD(maxTexture2DLayered[1], MaxTexture2DLayeredHeight);
     FIELD(maxTexture2DLayered[2], MaxTexture2DLayeredLayers);
+    FIELD(maxTexture2DMipmap[0], MaxTexture2DMipmappedWidth);
+    FIELD(maxTexture2DMipmap[1], MaxTexture2DMipmappedHeight);
+    FIELD(maxTexture3DAlt[0], MaxTexture3DWidthAlt);
+    FIELD(maxTexture3DAlt[1], MaxTexture3DHeightAlt);
+    FIELD(maxTexture3DAlt[2], MaxTexture3DDepthAlt);
+    FIELD(maxTextureCubemapLayered[0], MaxTextureCubemapLayeredWidth);
+    FIELD(maxTextureCubemapLayered[1], MaxTextureCubemapLayeredLayers);
+    FIELD(maxSurface1D, MaxSurface1DWidth);
+    FIELD(maxSurface2D[0], MaxSurface2DWidth);
+    FIELD(maxSurface2D[1], MaxSurface2DHeight);
+    FIELD(maxSurface3D[0], MaxSurface3DWidth);
+    FIELD(maxSurface3D[1], MaxSurface3DHeight);
+    FIELD(maxSurface3D[2], MaxSurface3DDepth);
+    FIELD(maxSurface1DLayered[0], MaxSurface1DLayeredWidth);
+    FIELD(maxSurface1DLayered[1], MaxSurface1DLayeredLayers);
+    FIELD(maxSurface2DLayered[0], MaxSurface2DLayeredWidth);
+    FIELD(maxSurface2DLayered[1], MaxSurface2DLayeredHeight);
+    FIELD(maxSurface2DLayered[2], MaxSurface2DLayeredLayers);
+    FIELD(maxSurfaceCubemap, MaxSurfaceCubemapWidth);
+    FIELD(maxSurfaceCubemapLayered[0], MaxSurfaceCubemapLayeredWidth);
+    FIELD(maxSurfaceCubemapLayered[1], MaxSurfaceCubemapLayeredLayers);
     FIELD(surfaceAlignment, SurfaceAlignment);
     FIELD(concurrentKernels, ConcurrentKernels);
     FIELD(asyncEngineCount, AsyncEngineCount);
@@ -284,7 +305,7 @@ static void finish(int status, void *unused) {
     (void)unused;
     ends = pthread_self();
     gs_ended = 1;
-    gs_free_waiting();
+    gs_give_back_all();
     if (!is_child)
         gs_tell_failed();
     const int found = is_child ? 0 : gs_board.finish();

@@ -65,7 +65,9 @@ static cudaError_t run_here(const Node *node) {
         return gs_fill_rows(&does->memset, NULL);
     case cudaGraphNodeTypeHost:
         MODEL(host_function(0));
+        gs_in_host_function++;
         does->host.fn(does->host.userData);
+        gs_in_host_function--;
         ORDER(host_returned());
         return cudaSuccess;
     case cudaGraphNodeTypeGraph:

@@ -296,16 +296,26 @@ struct cudaMemcpy3DParms gs_plain_copy(void *to, const void *from, size_t bytes,
                                       .extent = {bytes, 1, 1}, .kind = kind};
 }
 
+/* One row of elements of two or four bytes. */
+static void fill_elements(const void *given) {
+    const struct cudaMemsetParamsV2 *row = given;
+    for (size_t i = 0; i < row->width; i++)
+        memcpy((char *)row->dst + i * row->elementSize, &row->value, row->elementSize);
+}
+
 cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill, cudaStream_t stream) {
     if (fill->elementSize == 1)
         return cudaMemset2DAsync(fill->dst, fill->height > 1 ? fill->pitch : fill->width, fill->value, fill->width,
                                  fill->height, stream);
     for (size_t row = 0; row < fill->height; row++) {
-        char *start = (char *)fill->dst + row * fill->pitch;
+        struct cudaMemsetParamsV2 one = *fill;
         size_t bytes = fill->width * fill->elementSize;
-        TRY(cudaMemset2DAsync(start, bytes, 0, bytes, 1, stream)); /* may it? */
-        for (size_t i = 0; i < fill->width; i++)
-            memcpy(start + i * fill->elementSize, &fill->value, fill->elementSize);
+        one.dst = (char *)fill->dst + row * fill->pitch;
+        TRY(cudaMemset2DAsync(one.dst, bytes, 0, bytes, 1, stream)); /* may it? */
+        if (gs_is_late()) /* behind these zeros, which are put off too */
+            gs_put_off(stream, fill_elements, &one, sizeof one);
+        else
+            fill_elements(&one);
     }
     return cudaSuccess;
 }

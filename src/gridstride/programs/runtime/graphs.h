@@ -106,13 +106,17 @@ cudaError_t gs_capture_allocation(cudaStream_t stream, void **pointer, size_t by
 cudaError_t gs_capture_record(cudaStream_t stream, cudaEvent_t event);
 /* Whether a capture has to do with it; the stream then takes part in the event's, or there is an error. */
 int gs_capture_wait(cudaStream_t stream, cudaEvent_t event, cudaError_t *error);
-/* An error where calls that wait, or use the default stream, are not allowed now; the capture is spoilt by it. */
-cudaError_t gs_outside_capture(cudaError_t error);
+/* Errors where a capture does not allow it now, which is spoilt by it: a call that its mode takes for unsafe, a wait for
+ * the current GPU, work or a wait of the legacy stream (of any other there is none). */
+cudaError_t gs_may_be_unsafe(void);
+cudaError_t gs_may_wait_for_device(void);
+cudaError_t gs_may_use(cudaStream_t stream);
 cudaError_t gs_spoil(cudaStream_t stream);
 cudaError_t gs_spoil_event(cudaEvent_t event); /* of a capture */
 
 /* In a capturing stream the work becomes a node, and nothing runs. */
 #define CAPTURE(stream, ...) do { if (gs_capturing(stream)) \
-    return gs_error(gs_capture(stream, &(struct cudaGraphNodeParams){__VA_ARGS__})); } while (0)
+    return gs_error(gs_capture(stream, &(struct cudaGraphNodeParams){__VA_ARGS__})); \
+    TRY(gs_may_use(stream)); } while (0)
 
 #endif

@@ -93,7 +93,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
                           cudaStream_t stream, int cooperative, dim3 cluster) {
     CHECK(gs_is_stream(stream) && gs_stream_device(stream) == gs_current(), gs_no_stream(stream));
     if (!gs_capturing(stream)) {
-        TRY(gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess);
+        TRY(gs_may_use(stream));
         return gs_launch(function, grid, block, arguments, shared, cooperative, cluster, stream);
     }
     ENTER();

@@ -1,6 +1,5 @@
 /* Memory: device, managed and pinned memory lie in the arena, which is ordinary memory of this process. */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,11 +19,6 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
     CHECK(bytes != 0, cudaErrorInvalidValue);
     int owner = kind == GS_DEVICE ? gs_current() : kind == GS_MANAGED ? OWNER_EVERYONE : OWNER_HOST;
     uint64_t address = gs_board.allocate(bytes, owner);
-    if (address == 0 && gs_is_late()) { /* what was given back may still be in use */
-        gs_catch_up();
-        gs_free_waiting();
-        address = gs_board.allocate(bytes, owner);
-    }
     CHECK(address != 0, cudaErrorMemoryAllocation);
     MODEL(spent(call));
     gs_remember(address, bytes, kind, address, flags);
@@ -37,9 +31,10 @@ static cudaError_t give(void **pointer, size_t bytes, MemoryKind kind, unsigned 
 static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second) {
     ENTER();
     Block block;
-    gs_catch_up();
     if (pointer == NULL)
         return cudaSuccess;
+    CHECK(gs_block(pointer, &block), cudaErrorInvalidValue);
+    gs_catch_up();
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags == GS_OF_A_GRAPH) {
         gs_return_to_graph(pointer);
         return cudaSuccess; /* the graph's next run has it again, so it goes with the graph */
@@ -57,52 +52,32 @@ static cudaError_t take_back(void *pointer, MemoryKind first, MemoryKind second)
 }
 
 PUBLIC cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    TRY(gs_may_be_unsafe());
     return give(pointer, bytes, GS_DEVICE, 0, SPENT_ALLOCATE);
 }
 
-/* What cudaFree was given while the device is late: nothing says that it waits, so it is given back when all is done. */
-typedef struct Waiting Waiting;
-struct Waiting {
-    void *pointer;
-    Waiting *next;
-};
-static Waiting *waiting;
-static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static cudaError_t free_later(void *pointer) {
-    Waiting *one = malloc(sizeof *one);
-    gs_refuse_to_open((uint64_t)pointer);
-    pthread_mutex_lock(&waiting_lock);
-    *one = (Waiting){pointer, waiting};
-    waiting = one;
-    pthread_mutex_unlock(&waiting_lock);
-    return cudaSuccess;
+/* Whether a block of that kind begins there which no graph, import or reserved address has a part in. */
+static int is_plain(const void *pointer, MemoryKind first, MemoryKind second) {
+    Block block;
+    return gs_block(pointer, &block) && block.start == (uint64_t)pointer && !gs_is_import(&block) &&
+           block.flags != GS_MAPPED && block.flags != GS_OF_A_GRAPH && (block.kind == first || block.kind == second);
 }
 
-void gs_free_waiting(void) {
-    pthread_mutex_lock(&waiting_lock);
-    Waiting *each = waiting;
-    waiting = NULL;
-    pthread_mutex_unlock(&waiting_lock);
-    while (each != NULL) {
-        Waiting *next = each->next;
-        Block block;
-        if (gs_take(each->pointer, GS_DEVICE, GS_DEVICE, &block)) {
-            gs_stop_sharing(block.start);
-            gs_board.release(block.start);
-        }
-        free(each);
-        each = next;
-    }
+/* Of the host nothing says that it waits: its calls know the memory no more, and work that it was given before does. */
+static cudaError_t take_back_later(void *pointer, const cudaStream_t *stream) {
+    ENTER();
+    Block block;
+    CHECK(gs_take(pointer, GS_DEVICE, GS_MANAGED, &block), cudaErrorInvalidValue);
+    gs_forget_advice(block.start, block.bytes);
+    gs_give_back_later(&block, stream);
+    return cudaSuccess;
 }
 
 PUBLIC cudaError_t cudaFree(void *pointer) {
     Block block = {.owner = gs_current()};
-    int known = gs_block(pointer, &block) && !gs_is_import(&block) && block.flags != GS_MAPPED &&
-                block.flags != GS_OF_A_GRAPH;
-    if (known && gs_is_late() && block.kind == GS_DEVICE && block.start == (uint64_t)pointer)
-        return free_later(pointer);
+    if (gs_is_late() && is_plain(pointer, GS_DEVICE, GS_DEVICE))
+        return take_back_later(pointer, NULL);
+    gs_block(pointer, &block);
     cudaError_t error = take_back(pointer, GS_DEVICE, GS_MANAGED);
     if (error == cudaSuccess && pointer != NULL) {
         gs_board.waited(WAITED_FREE, block.owner);
@@ -135,6 +110,7 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
         CHECK(pointer != NULL, cudaErrorInvalidValue);
         return gs_error(gs_capture_allocation(stream, pointer, bytes));
     }
+    TRY(gs_may_use(stream));
     int before = gs_current();
     gs_make_current(device); /* whose memory it becomes */
     cudaError_t error = give(pointer, bytes, kind, 0, SPENT_QUEUED);
@@ -142,7 +118,11 @@ cudaError_t gs_malloc_async(void **pointer, size_t bytes, cudaStream_t stream, i
     if (error != cudaSuccess)
         return error;
     if (*pointer != NULL) {
-        gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        error = gs_board.pooled(pool, (uint64_t)*pointer, bytes);
+        if (error != cudaSuccess) {
+            take_back(*pointer, kind, kind);
+            return gs_error(error);
+        }
         gs_remember_pool((uint64_t)*pointer, pool);
         MODEL(pool_memory(gs_stream_number(stream), (uint64_t)*pointer, bytes, 1));
     }
@@ -162,6 +142,8 @@ PUBLIC cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     CAPTURE(stream, .type = cudaGraphNodeTypeMemFree, .free.dptr = pointer);
     MODEL(spent(SPENT_QUEUED));
     Block block;
+    if (gs_is_late() && is_plain(pointer, GS_DEVICE, GS_MANAGED))
+        return take_back_later(pointer, &stream);
     if (gs_block(pointer, &block) && block.start == (uint64_t)pointer && block.flags != GS_IMPORTED) {
         if (block.flags == GS_OF_A_GRAPH)
             gs_return_to_graph(pointer);
@@ -246,7 +228,7 @@ PUBLIC cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
     attributes->device = -2;
     attributes->hostPointer = (void *)pointer;
     if (!gs_block(pointer, &block)) {
-        if (!gs_in_arena(pointer) || !gs_board.holds((uint64_t)pointer, 1))
+        if (!gs_in_arena(pointer) || gs_is_given_back(pointer, &block) || !gs_board.holds((uint64_t)pointer, 1))
             return cudaSuccess;
         block = (Block){(uint64_t)pointer, 1, GS_DEVICE, (uint64_t)pointer, 0, gs_current()};
     }

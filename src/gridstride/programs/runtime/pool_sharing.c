@@ -56,7 +56,7 @@ PUBLIC cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, voi
     PoolSource source;
     CHECK(pool != NULL && flags == 0 && type == cudaMemHandleTypePosixFileDescriptor, cudaErrorInvalidValue);
     CHECK(gs_find_pool((int)(intptr_t)handle, &source), cudaErrorInvalidValue);
-    Pool *made = gs_is_device(source.device) ? gs_new_pool(gs_board.create_pool(), source.device) : NULL;
+    Pool *made = gs_is_device(source.device) ? gs_new_pool(gs_board.create_pool(0), source.device) : NULL;
     if (made == NULL) {
         close(source.object);
         return gs_error(cudaErrorInvalidValue);

@@ -49,7 +49,7 @@ static Pool *default_pool(int device) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     if (default_pools[device] == NULL)
-        default_pools[device] = gs_new_pool(device == 0 ? 0 : gs_board.create_pool(), device);
+        default_pools[device] = gs_new_pool(device == 0 ? 0 : gs_board.create_pool(0), device);
     pthread_mutex_unlock(&lock);
     return default_pools[device];
 }
@@ -81,7 +81,7 @@ static Pool **shared_pool(enum cudaMemAllocationType type, int current) {
     int which = type == cudaMemAllocationTypeManaged ? MANAGED_POOL : HOST_POOL;
     pthread_mutex_lock(&lock);
     if (default_shared[which] == NULL) {
-        default_shared[which] = gs_new_pool(gs_board.create_pool(), 0);
+        default_shared[which] = gs_new_pool(gs_board.create_pool(0), 0);
         default_shared[which]->kind = GS_MANAGED;
     }
     pthread_mutex_unlock(&lock);
@@ -143,7 +143,7 @@ PUBLIC cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPo
     CHECK(types == cudaMemHandleTypeNone || !is_everybodys, cudaErrorInvalidValue);
     if (types & ~cudaMemHandleTypePosixFileDescriptor)
         return gs_refused("cudaMemPoolCreate with such a handle to share", "only file descriptors are shared");
-    Pool *made = gs_new_pool(gs_board.create_pool(), device);
+    Pool *made = gs_new_pool(gs_board.create_pool(properties->maxSize), device);
     CHECK(made != NULL, cudaErrorMemoryAllocation);
     made->kind = is_everybodys ? GS_MANAGED : GS_DEVICE;
     made->shareable = types != cudaMemHandleTypeNone;

@@ -97,12 +97,12 @@ typedef struct {
     int64_t (*active_clusters)(int64_t kernel, int64_t threads, int64_t dynamic_shared, int64_t blocks,
                                int64_t partition);
     int64_t (*partition)(const uint32_t *multiprocessors, int64_t count); /* a number of them, from 1 on */
-    int (*limit)(int64_t which, int64_t set, uint64_t *value);
+    int (*limit)(int64_t which, int64_t set, uint64_t *value); /* `set`: 1, 0 to ask, RESET_LIMIT as the device begins anew */
     void (*free_memory)(int64_t device, uint64_t *available, uint64_t *total);
     int (*peer_access)(int64_t device, int64_t peer, int64_t enabled);
-    int64_t (*create_pool)(void);
+    int64_t (*create_pool)(uint64_t most); /* bytes that it may hold, 0 for any */
     void (*destroy_pool)(int64_t pool);
-    void (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's */
+    int (*pooled)(int64_t pool, uint64_t address, uint64_t bytes); /* what was allocated there is a pool's, if it may */
     void (*imported)(int64_t pool, uint64_t address); /* the same of another process' pool: nothing to reckon with */
     void (*trim_pool)(int64_t pool, uint64_t keep);
     int (*pool_attribute)(int64_t pool, int64_t attribute, int64_t set, uint64_t *value); /* a cudaMemPoolAttr */
@@ -145,7 +145,10 @@ typedef struct {
     void (*node)(uint64_t node, const uint64_t *after, int64_t count); /* what comes next is this node's */
     void (*end_graph)(void);
     double (*now_us)(void);                           /* the host's modelled clock */
-    void (*put_off)(uint64_t stream, LateCall *work, void *argument); /* where the device is late */
+    /* Where the device is late: work of a stream; what is to be done when all that was given before has been done, in
+     * a stream where one is given (0 for none), as memory at `address` is given back by it. */
+    void (*put_off)(uint64_t stream, LateCall *work, void *argument);
+    void (*give_back)(uint64_t address, uint64_t stream, LateCall *work, void *argument);
     /* Where the order of work is watched: it begins to use memory or has ended (1, -1); sides of the next copy or fill
      * whose bytes do not lie together; a function of the host is over; the host uses guarded memory. */
     void (*using)(int64_t change);
@@ -156,6 +159,7 @@ typedef struct {
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
+enum { RESET_LIMIT = 2 }; /* as limits.py has it */
 enum { OWNER_EVERYONE = -1, OWNER_HOST = -2 }; /* as peers.py has them */
 enum { MOST_BLOCKS_IN_CLUSTER = 16, PORTABLE_CLUSTER = 8 }; /* the first as hardware_limits.py has it */
 enum { MODELS_LATE = 2, MODELS_ORDER = 3 }; /* as late_work.py and stream_order.py have them */
@@ -197,7 +201,9 @@ cudaError_t gs_refused(const char *name, const char *reason);
 
 #define CHECK(condition, error) do { if (!(condition)) return gs_error(error); } while (0)
 #define TRY(call) do { cudaError_t tried_ = (call); if (tried_ != cudaSuccess) return gs_error(tried_); } while (0)
-#define ENTER() do { gs_enter(); cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+#define ENTER() do { gs_enter(); CHECK(!gs_in_host_function, cudaErrorNotPermitted); \
+    cudaError_t fault_ = gs_fault(); if (fault_ != cudaSuccess) return fault_; } while (0)
+extern _Thread_local int gs_in_host_function; /* a stream's or a graph's is under way in this thread: it may not call */
 
 /* -- a late device (late.c) ---------------------------------------------------------------------------------------- */
 /* Whether what a stream is given now is to be put off. */
@@ -209,8 +215,6 @@ cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), 
 void gs_catch_up(void);
 /* guarded_pages.c: ranges of pages that the host must not use now, three words each: start, end, whether it may read. */
 PUBLIC void gs_guard(const uint64_t *words, int64_t ranges);
-/* Gives back what cudaFree was given meanwhile; nothing may use it any more. */
-void gs_free_waiting(void);
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */
@@ -280,6 +284,13 @@ static inline int gs_is_import(const Block *block) {
 }
 
 int gs_block(const void *address, Block *block);       /* the block that holds an address; 0 for none */
+/* late.c: a block that was taken out of the table goes when what was given before it, in a stream or (NULL) anywhere,
+ * has been done; until then gs_block() knows it only for that work. */
+void gs_give_back_later(const Block *block, const cudaStream_t *stream);
+/* Whether it is in such a block, and whether that was given back only behind the work that runs: then which one. */
+enum { GIVEN_BACK = 1, GIVEN_BACK_LATER };
+int gs_is_given_back(const void *address, Block *block);
+void gs_give_back_all(void);                             /* at the program's end */
 void gs_remember(uint64_t start, uint64_t bytes, MemoryKind kind, uint64_t device, unsigned flags);
 void gs_remember_pool(uint64_t start, int64_t pool); /* that it came from there */
 void gs_forget_all(int device, const Context *context); /* what is its, of a primary one all that is no other's */

@@ -88,7 +88,7 @@ static cudaError_t may_wait(cudaStream_t stream) {
     TRY(wait(stream));
     if (gs_capturing(stream))
         return gs_spoil(stream);
-    return gs_is_default(stream) ? gs_outside_capture(cudaErrorStreamCaptureImplicit) : cudaSuccess;
+    return gs_may_use(stream);
 }
 
 PUBLIC cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -112,7 +112,7 @@ PUBLIC cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 PUBLIC cudaError_t cudaDeviceSynchronize(void) {
     ENTER();
-    TRY(gs_outside_capture(cudaErrorStreamCaptureUnsupported));
+    TRY(gs_may_wait_for_device());
     gs_board.waited(WAITED_DEVICE, gs_current());
     return gs_fault();
 }
@@ -164,14 +164,18 @@ typedef struct {
     void *data;
 } HostWork;
 
+_Thread_local int gs_in_host_function;
+
 /* Either a callback or a function. */
 static void host_work(const void *given) {
     const HostWork *work = given;
     MODEL(host_function(gs_stream_number(work->stream)));
+    gs_in_host_function++;
     if (work->callback != NULL)
         work->callback(work->stream, cudaSuccess, work->data);
     else
         work->function(work->data);
+    gs_in_host_function--;
     ORDER(host_returned());
 }
 
@@ -188,6 +192,7 @@ PUBLIC cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
     CHECK(callback != NULL && flags == 0, cudaErrorInvalidValue);
     if (gs_capturing(stream))
         return gs_spoil(stream);
+    TRY(gs_may_use(stream));
     return give_host_work((HostWork){.stream = stream, .callback = callback, .data = data});
 }
 
@@ -233,6 +238,8 @@ PUBLIC cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
         CAPTURE(stream, .type = cudaGraphNodeTypeEventRecord, .eventRecord.event = event);
     if (gs_capturing(stream))
         return gs_capture_record(stream, event);
+    CHECK(flags != cudaEventRecordExternal, cudaErrorInvalidValue);
+    TRY(gs_may_use(stream));
     event->capture = NULL;
     event->recorded = 1;
     if (event->flags & cudaEventInterprocess)
@@ -298,6 +305,8 @@ PUBLIC cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, u
     cudaError_t error;
     if (gs_capture_wait(stream, event, &error))
         return gs_error(error);
+    CHECK(flags != cudaEventWaitExternal, cudaErrorInvalidValue);
+    TRY(gs_may_use(stream));
     MODEL(follow(gs_stream_number(stream), (uint64_t)event));
     return cudaSuccess;
 }

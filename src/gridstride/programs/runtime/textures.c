@@ -25,6 +25,20 @@ static size_t within_its_memory(uint64_t address, size_t bytes, size_t texel) {
     return there;
 }
 
+/* Counted from where it was allocated, which is aligned for all that there is. */
+static int is_aligned(uint64_t address) {
+    Block block;
+    return !gs_block((void *)address, &block) ||
+           (address - block.start) % (uint64_t)gs_attribute(cudaDevAttrTextureAlignment) == 0;
+}
+
+static int is_pitched(const Image *image) {
+    return image->pitch % gs_attribute(cudaDevAttrTexturePitchAlignment) == 0 &&
+           image->width <= gs_attribute(cudaDevAttrMaxTexture2DLinearWidth) &&
+           image->height <= gs_attribute(cudaDevAttrMaxTexture2DLinearHeight) &&
+           image->pitch <= gs_attribute(cudaDevAttrMaxTexture2DLinearPitch);
+}
+
 static cudaError_t image_of(const struct cudaResourceDesc *resource, Image *image) {
     struct cudaChannelFormatDesc format;
     switch (resource->resType) {
@@ -57,14 +71,27 @@ static cudaError_t image_of(const struct cudaResourceDesc *resource, Image *imag
     size_t texel = format.x / 8 * image->channels, bytes = image->pitch * image->height;
     if (texel == 0 || image->address == 0)
         return cudaErrorInvalidValue;
+    if (image->channels == 3)
+        return cudaErrorInvalidChannelDescriptor;
+    if (!is_aligned(image->address) || (resource->resType == cudaResourceTypePitch2D && !is_pitched(image)))
+        return cudaErrorInvalidValue;
     if (resource->resType == cudaResourceTypeLinear) {
         bytes = within_its_memory(image->address, resource->res.linear.sizeInBytes, texel);
         image->width = bytes / texel;
         image->pitch = bytes;
+        if (image->width > gs_attribute(cudaDevAttrMaxTexture1DLinearWidth))
+            return cudaErrorInvalidValue;
     }
     return gs_in_arena((void *)image->address) && gs_reaches((void *)image->address, bytes ? bytes - 1 : 0)
                ? cudaSuccess
                : cudaErrorInvalidValue;
+}
+
+/* Whole numbers of 32 bits stay what they are. */
+static int gives_floats(const Image *image, enum cudaTextureReadMode mode) {
+    if (image->kind == cudaChannelFormatKindSigned || image->kind == cudaChannelFormatKindUnsigned)
+        return mode == cudaReadModeNormalizedFloat && image->bits < 32;
+    return 1;
 }
 
 static void remember(uint64_t handle, const struct cudaResourceDesc *resource, const struct cudaTextureDesc *texture) {
@@ -86,6 +113,7 @@ PUBLIC cudaError_t cudaCreateTextureObject(cudaTextureObject_t *handle, const st
         return gs_refused("cudaCreateTextureObject", "views of a resource in another format are not implemented");
     Image image;
     TRY(image_of(resource, &image));
+    CHECK(t->filterMode != cudaFilterModeLinear || gives_floats(&image, t->readMode), cudaErrorInvalidFilterSetting);
     Sampling sampling = {.address = {t->addressMode[0], t->addressMode[1], t->addressMode[2]}, .filter = t->filterMode,
                          .read = t->readMode, .srgb = t->sRGB, .normalized = t->normalizedCoords,
                          .mipmap_filter = t->mipmapFilterMode, .bias = t->mipmapLevelBias,

@@ -107,6 +107,13 @@ def _deadlock(stop: _Stop) -> str:
     return _stuck_block(stop.session, stop.tables, stop.device)
 
 
+def _stack_overflow(stop: _Stop) -> str:
+    return (
+        f"the calls go deeper than the stack: does the recursion end? A thread has {stop.device.stack:,} bytes for "
+        "recursive calls (cudaLimitStackSize)"
+    )
+
+
 def _too_many_groups(_stop: _Stop) -> str:
     return (
         f"more than {MOST_GROUPS} groups of lanes of one block wait inside functions that are recursive or "
@@ -218,7 +225,7 @@ _WORDS: dict[str, Callable[[_Stop], str]] = {
     "invalid_free": _address,
     "timeout": _timeout,
     "deadlock": _deadlock,
-    "stack_overflow": lambda _: "the calls go deeper than the stack: does the recursion end?",
+    "stack_overflow": _stack_overflow,
     "too_many_groups": _too_many_groups,
     "trap": _trap,
     "assert": lambda _: "an assertion failed",  # where its record was lost

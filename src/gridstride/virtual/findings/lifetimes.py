@@ -12,6 +12,7 @@ from gridstride.protocol import Dim3
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.value_messages import name_of
+from gridstride.virtual.machine.memory.arena import FREED
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import LoadedKernel, VirtualDevice
@@ -55,6 +56,8 @@ def of_another_gpu(kernel: LoadedKernel, finding: KernelFinding) -> KernelFindin
     if near is None or near.start not in arena.hidden or not near.start <= finding.address < near.start + near.size:
         return finding
     owner = arena.hidden[near.start]
+    if owner == FREED:
+        return finding
     way_out = (
         f"cudaDeviceEnablePeerAccess({owner}, 0) while this one is current gives it, for memory of a pool "
         "cudaMemPoolSetAccess; or copy the bytes"

@@ -23,6 +23,7 @@ from gridstride.virtual.launch.child_grids import ChildGrids
 from gridstride.virtual.launch.linking import ptx_version
 from gridstride.virtual.launch.multiprocessors import fill_multiprocessors, workers_of
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.frame_layout import RECURSIVE_STACK, recursive_stack
 from gridstride.virtual.machine.cluster_shape import cluster_of
 from gridstride.virtual.machine.observed_blocks import ObservedBlocks, lane_watched
 from gridstride.virtual.machine.schedule import IN_TURN, fill
@@ -84,7 +85,7 @@ class VirtualKernel:
         self.required_cluster, self.max_cluster_rank = entry.cluster, entry.most_cluster
         self.needs_cluster = "explicitcluster" in entry.flags
         self.grid_of_clusters = "blocksareclusters" in entry.flags
-        self._variants: dict[tuple[BlockShape, bool], Variant] = {}
+        self._variants: dict[tuple[BlockShape, bool, int], Variant] = {}
         self._last: tuple[Any, ...] | None = None
 
     @property
@@ -100,7 +101,14 @@ class VirtualKernel:
 
     def variant(self, block: Dim3, *, observed: bool = False) -> Variant:
         """The code for a block shape."""
-        key = (BlockShape.of(*block), observed)
+        shape = BlockShape.of(*block)
+        variant = self._built(shape, observed, RECURSIVE_STACK)
+        stack = recursive_stack(self.module.device.stack)
+        deeper = stack > RECURSIVE_STACK and variant.tables.recursive and variant.tables.local_size > 0
+        return self._built(shape, observed, stack) if deeper else variant
+
+    def _built(self, shape: BlockShape, observed: bool, stack: int) -> Variant:
+        key = (shape, observed, stack)
         if key not in self._variants:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]

@@ -37,11 +37,20 @@ def local_frame(function: Function) -> tuple[dict[str, int], int]:
 
 
 RECURSIVE_LOCAL = 16 << 10
-"""Bytes of local memory per lane where recursion makes the need unknown."""
+"""Bytes of local memory per lane where recursion makes the need unknown, at least."""
+RECURSIVE_STACK = 8 << 10
+"""Bytes of these that recursive calls may count on; a device whose limit is higher has kernels with more."""
+MOST_LOCAL = 512 << 10
+"""Bytes of local memory that a thread of hardware has at most."""
+
+
+def recursive_stack(limit: int) -> int:
+    """What kernels of a device with that limit have for recursive calls: few sizes, as each is compiled."""
+    return min(max(RECURSIVE_STACK, 1 << max(0, limit - 1).bit_length()), MOST_LOCAL)
 
 
 def local_depth(
-    module: PtxModule, entry: Function, frames: Mapping[str, tuple[dict[str, int], int]]
+    module: PtxModule, entry: Function, frames: Mapping[str, tuple[dict[str, int], int]], stack: int
 ) -> tuple[bool, int]:
     """(recursive or called through pointers, bytes of local memory per lane on the deepest path)."""
     memo: dict[str, int] = {}
@@ -61,7 +70,7 @@ def local_depth(
         return False, need(entry)
     except RecursionError:
         used = sum(size for _, size in frames.values())
-        return True, RECURSIVE_LOCAL if used else 0
+        return True, max(RECURSIVE_LOCAL, stack + used) if used else 0
 
 
 RESERVED, RESERVED_BYTES = "%reserved", 512

@@ -21,7 +21,7 @@ from gridstride.virtual.lowering.call_graph import calls_itself
 from gridstride.virtual.lowering.calls import signature, take_registers
 from gridstride.virtual.lowering.control import Flow
 from gridstride.virtual.lowering.dispatch import EMITTERS
-from gridstride.virtual.lowering.frame_layout import machine_frame
+from gridstride.virtual.lowering.frame_layout import RECURSIVE_STACK, machine_frame
 from gridstride.virtual.lowering.function import Lowering
 from gridstride.virtual.lowering.instructions.calls.device_runtime import keep_errors
 from gridstride.virtual.lowering.observer import Observer
@@ -32,13 +32,15 @@ from gridstride.virtual.ptx.module import Function, Instruction, PtxModule
 from gridstride.virtual.ptx.operands import reads, writes
 
 
-def lower_kernel(module: PtxModule, name: str, shape: BlockShape, observer: Observer | None = None) -> Lowered:
-    """LLVM IR of the kernel `name` for blocks of the given shape.
+def lower_kernel(
+    module: PtxModule, name: str, shape: BlockShape, observer: Observer | None = None, stack: int = RECURSIVE_STACK
+) -> Lowered:
+    """LLVM IR of the kernel `name` for blocks of the given shape. `stack`: bytes for arrays of recursive calls.
 
     Raises UnsupportedInstruction with the PTX line and the source line for what the virtual GPU does not have.
     """
     module = inline_waiting(module)
-    program = Program(module, module.functions[name], EMITTERS, observer or Observer())
+    program = Program(module, module.functions[name], EMITTERS, observer or Observer(), stack)
     effects = SyncEffects.of(program.functions)
     effects = replace(effects, wait=waiting_functions(program.functions, effects))
     program.waiting = effects.wait
@@ -180,20 +182,25 @@ def _may_sync(code: Code) -> bool:
     return any(ins.opcode == "call" for block in code.blocks for ins in block)
 
 
-def _watch_stack(cx: Lowering, end: Value) -> None:
-    """In the observed build: whether the local arrays of calls that are under way are more than the device's stack.
-    Where calls are not recursive the driver knows how much they take, and makes room.
+def _outgrows_limit(cx: Lowering, end: Value) -> Value | None:
+    """Whether the local arrays of calls that are under way are more than the device's stack: None for never. Where
+    calls are not recursive the driver knows how much they take, and makes room. The observed build says how much that
+    is, and goes on.
     """
     program = cx.program
-    if not program.observer.observes or not calls_itself(program.module, cx.function):
-        return
+    if not calls_itself(program.module, cx.function):
+        return None
     b, own = cx.b, program.frames[program.entry.name][1]
     used = b.resize(b.op("sub", end, constant("i32", own)), "i64")
-    with b.if_(b.compare("ugt", used, b.get(b.get(cx.warp, WARP, "launch"), LAUNCH, "stack"))):
+    too_much = b.compare("ugt", used, b.get(b.get(cx.warp, WARP, "launch"), LAUNCH, "stack"))
+    if not program.observer.observes:
+        return too_much
+    with b.if_(too_much):
         cx.ins = next(iter(cx.code.blocks[0]), None) or next(i for block in cx.code.blocks for i in block)
         lane = b.call("i32", "llvm.cttz.i32", Value("%mask", "i32"), constant("i1", False))
         site, kind = constant("i32", program.site(cx)), constant("i32", FAULT["stack_overflow"])
         b.call("void", "gs_report", cx.warp, kind, site, lane, site, constant("i32", 0), used)
+    return None
 
 
 def _check_stack(cx: Lowering) -> None:
@@ -207,8 +214,9 @@ def _check_stack(cx: Lowering) -> None:
     frames = cx.program.frames[cx.function.name][1]
     if frames:
         end = b.op("add", Value("%frame", "i32"), constant("i32", frames))
-        _watch_stack(cx, end)
+        too_much = _outgrows_limit(cx, end)
         deep = b.op("or", deep, b.compare("ugt", end, constant("i32", cx.program.local_size)))
+        deep = deep if too_much is None else b.op("or", deep, too_much)
     with b.if_(deep):
         site = len(cx.program.sites)
         first = next(iter(cx.code.blocks[0]), None) or next(i for block in cx.code.blocks for i in block)

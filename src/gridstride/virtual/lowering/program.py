@@ -73,7 +73,9 @@ class Scratch:
 class Program:
     """Names, tables and helpers that all functions of one kernel share."""
 
-    def __init__(self, module: PtxModule, entry: Function, emitters: Mapping[str, Emitter], observer: Observer) -> None:
+    def __init__(
+        self, module: PtxModule, entry: Function, emitters: Mapping[str, Emitter], observer: Observer, stack: int
+    ) -> None:
         self.module, self.entry, self.emitters, self.observer = module, entry, emitters, observer
         self.ir = IrModule()
         self.sites: list[SourceSite] = []
@@ -84,7 +86,7 @@ class Program:
         """Functions that stayed functions and may hold lanes back."""
         self.numbers = {f.name: i for i, f in enumerate(module.functions.values())}
         self.frames = {f.name: local_frame(f) for f in self.functions}
-        self.recursive, depth = local_depth(module, entry, self.frames)
+        self.recursive, depth = local_depth(module, entry, self.frames, stack)
         self.local_size = -(-depth // 16) * 16
         self.callee_frame = max((machine_frame(f) for f in self.functions if f.kind == "func"), default=0)
         self.shared, self.static_shared, self.dynamic_shared = shared_layout(module, self.functions, reserve=True)

@@ -16,6 +16,7 @@ from gridstride.virtual.abi.finding_records import FINDING, MAX_FINDINGS
 from gridstride.virtual.abi.hardware_limits import LANES
 from gridstride.virtual.abi.race_shadows import CLUSTER_PLANES, CLUSTER_RACE, LANE_SHADOW, PLANES, RACE
 from gridstride.virtual.abi.wgmma_flights import FLIGHT_BYTES
+from gridstride.virtual.lowering.frame_layout import RECURSIVE_LOCAL
 from gridstride.virtual.machine.memory.addresses import reserve
 from gridstride.virtual.machine.memory.touched import Touched
 from gridstride.virtual.machine.variant import Tables
@@ -246,4 +247,5 @@ def most_slots(tables: Tables, warps: int) -> int:
 
 def stack_size(tables: Tables) -> int:
     """Bytes of stack for each warp: kernels with thousands of registers keep most of them there."""
-    return (DEEP_STACK if tables.recursive else STACK) + -(-tables.stack // PAGE) * PAGE
+    deep = DEEP_STACK * max(1, tables.local_size // RECURSIVE_LOCAL)  # as deep as their arrays may go
+    return (deep if tables.recursive else STACK) + -(-tables.stack // PAGE) * PAGE

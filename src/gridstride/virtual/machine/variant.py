@@ -16,6 +16,7 @@ from gridstride.virtual.abi.counter_tables import CounterTables
 from gridstride.virtual.abi.execution_records import MOST_GROUPS
 from gridstride.virtual.abi.memory_records import SITE
 from gridstride.virtual.lowering.analysis.affine_transfer import BlockShape
+from gridstride.virtual.lowering.frame_layout import RECURSIVE_STACK
 from gridstride.virtual.lowering.program import Lowered
 from gridstride.virtual.lowering.source_sites import SourceSite
 from gridstride.virtual.machine import engine
@@ -131,6 +132,7 @@ class _Request:
     name: str
     shape: BlockShape
     observed: bool
+    stack: int
 
     @property
     def quick_key(self) -> str:
@@ -144,17 +146,27 @@ class _Request:
             from gridstride.virtual.lowering.observed.counting import Counting
 
             observer = Counting()
-        lowered = lower_kernel(self.parsed(), self.name, self.shape, observer)
+        lowered = lower_kernel(self.parsed(), self.name, self.shape, observer, self.stack)
         return _tables(lowered, observer.tables() if observer else None), lowered
 
 
-def build(parsed: Callable[[], PtxModule], text_digest: str, name: str, shape: BlockShape, observed: bool) -> Variant:
+def build(
+    parsed: Callable[[], PtxModule],
+    text_digest: str,
+    name: str,
+    shape: BlockShape,
+    observed: bool,
+    stack: int = RECURSIVE_STACK,
+) -> Variant:
     """The kernel for a block shape, from the cache or, with the parsed text, compiled now: quickly, where it is long.
+    `stack`: bytes for arrays of recursive calls.
 
     Raises UnsupportedInstruction for what the virtual GPU does not have.
-    """
+    """  # fmt: skip
     key = f"{engine.version()}/{text_digest}/{name}/{shape}/{observed}"
-    request = _Request(parsed, key, name, shape, observed)
+    if stack != RECURSIVE_STACK:
+        key += f"/{stack}"
+    request = _Request(parsed, key, name, shape, observed, stack)
     cached = _cached_variant(request.key)
     if cached is not None:
         return cached

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.machine.memory.arena import ALIGN, GAP, PAGE, Arena
+from gridstride.virtual.machine.memory.arena import ALIGN, FREED, GAP, PAGE, Arena
 
 SIZE = 256 * PAGE
 
@@ -106,3 +106,15 @@ def test_views_share_the_memory() -> None:
     assert start is not None
     arena.view(start, 16)[:] = 7
     assert bytes(arena.view(start + 8, 8)) == b"\x07" * 8
+
+
+def test_memory_that_is_hidden_as_freed_is_told_as_freed() -> None:
+    arena = Arena(1 << 20)
+    start, other = arena.allocate(100), arena.allocate(100)
+    assert start is not None
+    assert other is not None
+    arena.hide({start: FREED, other: 1})
+    assert arena.freed_at(start + 99) == (start, 100)
+    assert arena.freed_at(other) is None
+    arena.hide({})
+    assert arena.freed_at(start) is None

@@ -25,6 +25,8 @@ looks like an unfinished store there (saxpy on 2^26 elements ran 1.4 times slowe
 FREED_KEPT = 256
 """Allocations that are remembered once they are freed."""
 PAGE = mmap.PAGESIZE
+FREED = -3
+"""Whose memory is hidden that the host has freed, while earlier work still uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Arena:
         self.generation = 0
         self._table: np.ndarray[Any, Any] | None = None
         self.hidden: Mapping[int, int] = {}
-        """Allocations that kernels do not reach for now: of each start, the GPU whose memory it is."""
+        """Allocations that kernels do not reach for now: of each start, the GPU whose memory it is, or FREED."""
 
     def hide(self, hidden: Mapping[int, int]) -> None:
         """Has kernels reach all allocations but these, from the next launch on."""
@@ -133,6 +135,9 @@ class Arena:
 
         None without one, and where another has been given some of its room since.
         """
+        near = self.nearest(address)
+        if near is not None and near.distance == 0 and self.hidden.get(near.start) == FREED:
+            return near.start, near.size
         gone = next((g for g in reversed(self._gone) if g[0] <= address < g[0] + max(g[1], 1)), None)
         if gone is None:
             return None
