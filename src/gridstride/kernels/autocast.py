@@ -1,8 +1,8 @@
 """What autocast does with the ops: what it does with PyTorch's own for the same work.
 
 Layer norm and softmax run in float32 on a GPU, RMS norm in the wider dtype of its two there as well; products
-(attention, convolutions, linear layers) in the dtype that the region asks for; what joins two tensors (swiglu, rotary) in
-the wider one's. Any other op takes what it is given.
+(attention, convolutions, linear layers) in the dtype that the region asks for; what joins two tensors (swiglu, rotary)
+in the wider one's. Any other op takes what it is given.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from tests.programs.conftest import Run
 
 from gridstride.device.choice import use
 from gridstride.device.modules.module import cuda
-from gridstride.programs.order.stream_order import GuardedRange, StreamOrder
+from gridstride.programs.order.host_memory import GuardedRange
+from gridstride.programs.order.stream_order import StreamOrder
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_STREAM, CopyCall
-from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST
+from gridstride.programs.timeline.model import TO_DEVICE, TO_HOST, WITHIN
 from gridstride.protocol import Shape
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.gpu import VirtualGPU
@@ -54,12 +55,10 @@ class Watched:
         return address
 
     def copy(self, stream: int, to: int, origin: int, nbytes: int, kind: int = TO_DEVICE) -> None:
-        self.order.using(1)
         self.order.copy(CopyCall(nbytes, kind, stream, 0, 0, to, origin, 0, 0))
-        self.order.using(-1)
 
     def touched(self, address: int, *, writes: bool) -> None:
-        self.order.touched(address, int(writes), (ctypes.c_uint64 * 1)(0), 1)
+        self.order.touched(address, 1, int(writes), (ctypes.c_uint64 * 1)(0), 1)
 
 
 @pytest.fixture
@@ -146,10 +145,14 @@ def test_pages_that_a_copy_reads_may_be_read(watched: Watched) -> None:
     assert watched.host.ranges == (GuardedRange(pinned, pinned + PAGE, 1),)
 
 
-def test_a_page_of_which_a_part_is_used_is_not_guarded(watched: Watched) -> None:
+def test_of_a_page_of_which_a_part_is_used_the_rest_is_the_hosts(watched: Watched) -> None:
     pinned, memory = watched.memory(2 * PAGE, visible=True), watched.memory(2 * PAGE)
     watched.copy(A, pinned, memory, PAGE + 8, TO_HOST)
-    assert watched.host.ranges == (GuardedRange(pinned, pinned + PAGE, 0),)
+    assert watched.host.ranges == (GuardedRange(pinned, pinned + 2 * PAGE, 0),)
+    watched.touched(pinned + PAGE + 8, writes=True)
+    assert not watched.found
+    watched.touched(pinned + PAGE + 7, writes=False)
+    assert len(watched.found) == 1
 
 
 def test_nothing_is_guarded_while_work_is_done(watched: Watched) -> None:
@@ -174,12 +177,61 @@ def test_the_hosts_use_is_told_once(watched: Watched) -> None:
 def test_a_function_of_the_host_knows_its_streams_work(watched: Watched) -> None:
     pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
     watched.copy(A, pinned, memory, PAGE, TO_HOST)
+    watched.order.host_function(B)
+    assert len(watched.host.ranges) == 1
+    watched.touched(pinned, writes=False)
+    assert watched.found[0].message.startswith("the function of cudaMemcpyAsync (in stream 2) reads memory")
+    watched.order.host_returned()
+
+
+def test_what_a_function_of_the_host_knew_the_host_may_know_behind_it(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(A, pinned, memory, PAGE, TO_HOST)
     watched.order.host_function(A)
     assert watched.host.ranges == ()
     watched.order.host_returned()
-    assert len(watched.host.ranges) == 1
-    watched.order.host_function(B)
-    assert len(watched.host.ranges) == 1
+    assert watched.host.ranges == ()
+
+
+@pytest.mark.parametrize(("written", "ordered"), [(1, False), (2, True)])
+def test_who_waits_for_a_value_comes_behind_the_first_that_wrote_it(
+    watched: Watched, written: int, ordered: bool
+) -> None:
+    flag, memory, other = (watched.memory(64) for _ in range(3))
+    watched.order.value_written(A, flag, 4, 1)
+    watched.order.fill(64, A, memory, 0)
+    watched.order.value_written(A, flag, 4, 2)
+    watched.order.value_waited(B, flag, 4, written, 0)
+    watched.copy(B, other, memory, 64)
+    assert bool(watched.found) != ordered
+
+
+def test_launches_of_one_instance_of_a_graph_come_one_behind_another(watched: Watched) -> None:
+    memory = watched.memory(64)
+    for stream in (A, B):
+        watched.order.follow(stream, 99)
+        watched.order.begin_graph(stream, 1)
+        watched.order.node(1, (), 0)
+        watched.order.fill(64, stream, memory, 0)
+        watched.order.end_graph()
+        watched.order.record(99, stream)
+    assert not watched.found
+
+
+def test_a_time_between_two_events_says_that_both_have_happened(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.order.record(5, A)
+    watched.copy(A, pinned, memory, PAGE, TO_HOST)
+    watched.order.record(6, A)
+    assert watched.order.elapsed_ms(5, 6) >= 0.0
+    assert watched.host.ranges == ()
+
+
+def test_a_copy_within_the_device_waits_for_nobody(watched: Watched) -> None:
+    first, second, third = (watched.memory(64) for _ in range(3))
+    watched.order.copy(CopyCall(64, WITHIN, 1, 0, 1, second, first, 0, 0))
+    watched.copy(A, third, second, 64)
+    assert len(watched.found) == 1
 
 
 def test_a_query_says_not_yet_once(watched: Watched) -> None:

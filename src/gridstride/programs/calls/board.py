@@ -33,7 +33,8 @@ from gridstride.programs.calls.runtime_records import (
 )
 from gridstride.programs.calls.status import Status, fault_status
 from gridstride.programs.failed_calls.findings_of_calls import FailedCall, finding_of
-from gridstride.programs.order.stream_order import MODELS_ORDER, HostMemory, StreamOrder
+from gridstride.programs.order.host_memory import HostMemory
+from gridstride.programs.order.stream_order import MODELS_ORDER, StreamOrder
 from gridstride.programs.process.reports import Reports
 from gridstride.programs.timeline.calls import WAITED_FREE, CopyCall, TimelineCalls
 from gridstride.programs.timeline.model import TO_PEER, WITHIN

@@ -102,8 +102,10 @@ ORDER_CALLBACKS: dict[str, Any] = {
     "using": ctypes.CFUNCTYPE(None, _I64),
     "rows": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64, _I64),
     "host_returned": ctypes.CFUNCTYPE(None),
-    "touched": ctypes.CFUNCTYPE(None, _U64, _I64, ctypes.POINTER(_U64), _I64),
+    "touched": ctypes.CFUNCTYPE(_I64, _U64, _U64, _I64, ctypes.POINTER(_U64), _I64),
     "gone_frame": ctypes.CFUNCTYPE(None, _U64, _U64),
+    "value_written": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64),
+    "value_waited": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64, _U64),
 }
 """Called only where the order of work is watched (stream_order.py)."""
 

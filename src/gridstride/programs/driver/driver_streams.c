@@ -41,7 +41,7 @@ static void write_now(const void *given) {
     ORDER(using(1));
     memcpy((void *)write->address, &write->value, write->bytes);
     gs_written((void *)write->address, write->bytes);
-    ORDER(record(write->address, gs_stream_number(write->stream))); /* whoever waits for the value comes behind this */
+    ORDER(value_written(gs_stream_number(write->stream), write->address, write->bytes, write->value));
     ORDER(using(-1));
 }
 
@@ -82,7 +82,7 @@ static CUresult wait_value(CUstream stream, CUdeviceptr address, uint64_t value,
     memcpy(&now, (void *)address, bytes);
     ORDER(using(-1));
     if (has_come(now, value, bytes, flags)) {
-        ORDER(follow(gs_stream_number(stream), address));
+        ORDER(value_waited(gs_stream_number(stream), address, bytes, value, flags));
         return CUDA_SUCCESS;
     }
     return RUNTIME(gs_refused("a stream that waits for a value which is written later",

@@ -72,14 +72,19 @@ def between_streams(
     return KernelFinding(KIND, message, "", file, line, address=address)
 
 
-def by_the_host(access: StreamAccess, stack: Sequence[int], *, writes: bool, address: int) -> KernelFinding:
-    """The host uses what work that it has not waited for uses."""
+def by_the_host(
+    access: StreamAccess, stack: Sequence[int], *, writes: bool, address: int, within: StreamAccess | None = None
+) -> KernelFinding:
+    """The host uses what work that it has not waited for uses; `within`: in a function that a stream runs."""
     file, line = line_of(stack, exact=1) or (None, None)
     does = "writes" if writes else "reads"
-    message = (
-        f"the host {does} memory that {access.title(file)} {access.use(file)}, and has not waited for it: "
-        f"wait first (cudaStreamSynchronize, or cudaEventSynchronize of an event behind it)"
-    )
+    if within is None:
+        who, why = "the host", "has not waited for it: wait first"
+        mend = "cudaStreamSynchronize, or cudaEventSynchronize of an event behind it"
+    else:
+        who, why = f"the function of {within.title(file)}", "its stream does not wait for it"
+        mend = "an event behind the one, and cudaStreamWaitEvent before the function is given"
+    message = f"{who} {does} memory that {access.title(file)} {access.use(file)}, and {why} ({mend})"
     return KernelFinding(KIND, message, "", file, line, address=address)
 
 

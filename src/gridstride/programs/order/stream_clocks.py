@@ -118,6 +118,20 @@ class StreamClocks:
             _join(reached, self._stream(LEGACY + 2 * stream.device).clock)
         return reached
 
+    def stream_of(self, stream: int) -> int:
+        """Whose work is given now: of nodes, the stream of the graph that is launched."""
+        return self._graphs[-1].stream if self._graphs else stream
+
+    def learn(self, stream: int, clock: Clock, now: Moment | None = None) -> None:
+        """What a stream is given next comes behind others, too, and so does `now`, its last piece."""
+        if now is not None:
+            now.reached = now.reached | _later(now.reached, clock)
+        if self._graphs:
+            graph = self._graphs[-1]
+            graph.reached = graph.reached | _later(graph.reached, clock)
+        else:
+            _join(self._stream(stream).clock, clock)
+
     # -- events and graphs --------------------------------------------------------------------------------------------
     def record(self, event: int, stream: int) -> None:
         """An event stands for all that its stream's next piece would come behind."""

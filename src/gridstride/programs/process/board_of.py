@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from gridstride.programs.calls.board import NOTHING_SHARED, Board, BoardOptions, VendorLibraries
-from gridstride.programs.order.stream_order import RuntimeHost
+from gridstride.programs.order.host_memory import RuntimeHost
 from gridstride.programs.process.reports import Reports
 from gridstride.virtual.gpu import VirtualGPU
 

@@ -105,7 +105,6 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
     int here = owner(from.start, there);
     if (way == cudaMemcpyDeviceToDevice && there != here)
         way = COPY_TO_PEER;
-    ORDER(using(1));
     for (size_t z = 0; !one && z < depth; z++) {
         ORDER(rows((uint64_t)to.start + z * to.slice, width, to.row, height, 1));
         ORDER(rows((uint64_t)from.start + z * from.slice, width, from.row, height, 0));
@@ -114,13 +113,18 @@ cudaError_t gs_copy_box(Side to, Side from, size_t width, size_t height, size_t 
                                       one * (uint64_t)to.start, one * (uint64_t)from.start, there, here);
     if (error == cudaSuccess)
         error = gs_fault(); /* of what it has waited for */
+    const size_t to_bytes = (depth - 1) * to.slice + (height - 1) * to.row + width;
+    const size_t from_bytes = (depth - 1) * from.slice + (height - 1) * from.row + width;
+    gs_open_for_work(to.start, to_bytes);
+    gs_open_for_work(from.start, from_bytes);
     for (size_t z = 0; error == cudaSuccess && z < depth; z++)
         for (size_t y = 0; y < height; y++) {
             char *start = to.start + z * to.slice + y * to.row;
             memmove(start, from.start + z * from.slice + y * from.row, width);
             gs_written(start, width);
         }
-    ORDER(using(-1));
+    gs_close_for_work(to.start, to_bytes);
+    gs_close_for_work(from.start, from_bytes);
     return error;
 }
 
@@ -261,15 +265,15 @@ static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, si
         return gs_put_off(stream, late_fill, &late, sizeof late);
     }
     int device = owner(pointer, gs_stream_device(stream));
-    ORDER(using(1));
     if (height > 1)
         ORDER(rows((uint64_t)pointer, width, pitch, height, 1));
     MODEL(fill(width * height, gs_stream_number(stream), height == 1 ? (uint64_t)pointer : 0, device));
+    gs_open_for_work(pointer, (height - 1) * pitch + width);
     for (size_t y = 0; y < height; y++) {
         memset((char *)pointer + y * pitch, value, width);
         gs_written((char *)pointer + y * pitch, width);
     }
-    ORDER(using(-1));
+    gs_close_for_work(pointer, (height - 1) * pitch + width);
     return cudaSuccess;
 }
 

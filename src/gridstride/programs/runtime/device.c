@@ -326,6 +326,8 @@ PUBLIC const char *gs_run(const char *program, int count, char **arguments) {
     void *library = dlopen(program, RTLD_NOW | RTLD_GLOBAL);
     if (library == NULL)
         return dlerror();
+    if (gs_board.orders)
+        gs_lead_host_calls(library);
     int (*start)(int, char **, char **) = NULL;
     for (const char **name = (const char *[]){"gs_program_main", "main", NULL}; start == NULL && *name; name++)
         *(void **)&start = dlsym(library, *name); /* the first: of an executable, whose main may be hidden */

@@ -295,7 +295,10 @@ PUBLIC cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
         return launch_late(exec, stream);
     gs_reset_conditions(exec->graph);
     program_frame = __builtin_frame_address(0);
-    return gs_error(run_graph(exec->graph, stream));
+    ORDER(follow(gs_stream_number(stream), (uint64_t)exec)); /* launches of one instance come one behind another */
+    cudaError_t error = run_graph(exec->graph, stream);
+    ORDER(record((uint64_t)exec, gs_stream_number(stream)));
+    return gs_error(error);
 }
 
 /* -- changing an instance ------------------------------------------------------------------------------------------ */

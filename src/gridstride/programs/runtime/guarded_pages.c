@@ -1,5 +1,6 @@
 /* Pages of memory that the host must not use now, as work that it has not waited for does: under the sanitizer whoever
- * uses them all the same is told of (order/stream_order.py), and goes on. */
+ * uses them all the same is told of (order/stream_order.py), and goes on. Of a page of which work uses only a part the
+ * rest is the host's: an instruction that uses that is stepped over, with the page open for it alone. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <pthread.h>
@@ -13,22 +14,23 @@ typedef struct {
     uint64_t start, end, readable;
 } Guarded;
 
-enum { MOST = 512, FRAMES = 24, BOTH = PROT_READ | PROT_WRITE };
+enum { MOST = 512, FRAMES = 24, BOTH = PROT_READ | PROT_WRITE, PAGE = 4096, OPEN_AT_ONCE = 8 };
 static Guarded guarded[MOST];
 static volatile int count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before;
 
-static void protect(const Guarded *range, int how) {
-    mprotect((void *)range->start, range->end - range->start, how);
+static void protect(uint64_t start, uint64_t end, int how) { mprotect((void *)start, end - start, how); }
+
+/* The last range that holds an address is the one that counts; NULL for none. */
+static const Guarded *range_of(uint64_t address) {
+    for (int i = count - 1; i >= 0; i--)
+        if (guarded[i].start <= address && address < guarded[i].end)
+            return &guarded[i];
+    return NULL;
 }
 
-static int is_guarded(uint64_t address) {
-    for (int i = 0; i < count; i++)
-        if (guarded[i].start <= address && address < guarded[i].end)
-            return 1;
-    return 0;
-}
+static int protection(const Guarded *range) { return range->readable ? PROT_READ : PROT_NONE; }
 
 static int is_write(const ucontext_t *context) {
 #if defined(__x86_64__)
@@ -61,8 +63,8 @@ static uint64_t instruction(const ucontext_t *context) {
 #endif
 }
 
-/* Of the frames behind the handler's, those from the instruction on. */
-static void tell(uint64_t address, int writes, uint64_t at) {
+/* Of the frames those from the instruction on. Whether it was told: what is guarded has changed then. */
+static int tell(uint64_t address, uint64_t bytes, int writes, uint64_t at) {
     void *frames[FRAMES];
     int found = backtrace(frames, FRAMES), first = 0;
     while (first < found && (uint64_t)frames[first] != at)
@@ -71,43 +73,123 @@ static void tell(uint64_t address, int writes, uint64_t at) {
     int64_t depth = 1;
     for (int i = first + 1; i < found; i++)
         stack[depth++] = (uint64_t)frames[i];
-    gs_board.touched(address, writes, stack, depth);
+    return gs_board.touched(address, bytes, writes, stack, depth) != 0;
+}
+
+/* -- one instruction at a time ------------------------------------------------------------------------------------- */
+static _Thread_local uint64_t opened[OPEN_AT_ONCE]; /* pages, for the instruction that is stepped over */
+static _Thread_local int open_pages;
+
+static int step_over(uint64_t address, ucontext_t *context) {
+#if defined(__x86_64__)
+    enum { TRAP = 0x100 };
+    if (open_pages == OPEN_AT_ONCE)
+        return 0;
+    opened[open_pages++] = address / PAGE * PAGE;
+    protect(address / PAGE * PAGE, address / PAGE * PAGE + PAGE, BOTH);
+    context->uc_mcontext.gregs[REG_EFL] |= TRAP;
+    return 1;
+#else
+    (void)address, (void)context; /* a program cannot step itself there */
+    return 0;
+#endif
+}
+
+static void stepped(int signal, siginfo_t *info, void *given) {
+    (void)signal, (void)info;
+#if defined(__x86_64__)
+    enum { TRAP = 0x100 };
+    ((ucontext_t *)given)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
+#else
+    (void)given;
+#endif
+    while (open_pages > 0) {
+        uint64_t page = opened[--open_pages];
+        const Guarded *range = range_of(page);
+        if (range != NULL)
+            protect(page, page + PAGE, protection(range));
+    }
 }
 
 static void touched(int signal, siginfo_t *info, void *given) {
-    static _Thread_local uint64_t last;
-    static _Thread_local int again;
     uint64_t address = (uint64_t)info->si_addr;
-    if (!is_guarded(address)) { /* a fault of the program's own: it happens once more, to whoever had it before */
+    const Guarded *range = range_of(address);
+    if (range == NULL) { /* a fault of the program's own: it happens once more, to whoever had it before */
         sigaction(signal, &before, NULL);
         return;
     }
-    again = last == address ? again + 1 : 0;
-    last = address;
-    if (again < 2)
-        tell(address, is_write(given), instruction(given));
-    else /* nobody knows why, and the program is to go on */
-        gs_guard(NULL, 0);
+    int writes = is_write(given);
+    if (!writes && range->readable) /* it has been given back meanwhile */
+        return;
+    if (tell(address, 1, writes, instruction(given)) && range_of(address) == NULL)
+        return;
+    if (!step_over(address, given)) /* it goes on, and this page is looked at no longer */
+        protect(address / PAGE * PAGE, address / PAGE * PAGE + PAGE, BOTH);
 }
 
-PUBLIC void gs_guard(const uint64_t *words, int64_t ranges) {
+static void install(void) {
     static int installed;
+    if (installed)
+        return;
+    struct sigaction fault = {.sa_sigaction = touched, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction step = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    void *warmed_up[1];
+    backtrace(warmed_up, 1); /* it may load a library the first time */
+    sigaction(SIGSEGV, &fault, &before);
+    sigaction(SIGTRAP, &step, NULL);
+    installed = 1;
+}
+
+static int same(const Guarded *range, const uint64_t *words) {
+    return range->start == words[0] && range->end == words[1] && range->readable == words[2];
+}
+
+/* Ranges that stay at the beginning of the list keep their protection. */
+PUBLIC void gs_guard(const uint64_t *words, int64_t ranges) {
     pthread_mutex_lock(&lock);
-    if (!installed && ranges > 0) {
-        struct sigaction action = {.sa_sigaction = touched, .sa_flags = SA_SIGINFO | SA_NODEFER};
-        void *warmed_up[1];
-        backtrace(warmed_up, 1); /* it may load a library the first time */
-        sigaction(SIGSEGV, &action, &before);
-        installed = 1;
+    if (ranges > 0)
+        install();
+    ranges = ranges < MOST ? ranges : MOST;
+    int kept = 0;
+    while (kept < count && kept < ranges && same(&guarded[kept], words + 3 * kept))
+        kept++;
+    const int were = count;
+    count = kept;
+    for (int i = kept; i < were; i++) {
+        protect(guarded[i].start, guarded[i].end, BOTH);
+        gs_close_for_work((void *)guarded[i].start, guarded[i].end - guarded[i].start); /* it may have lain over one that stays */
     }
-    for (int i = 0; i < count; i++)
-        protect(&guarded[i], BOTH);
-    count = 0;
-    for (int64_t i = 0; i < ranges && i < MOST; i++) {
+    for (int64_t i = kept; i < ranges; i++) {
         Guarded range = {words[3 * i], words[3 * i + 1], words[3 * i + 2]};
-        guarded[count] = range;
-        count++;
-        protect(&range, range.readable ? PROT_READ : PROT_NONE);
+        guarded[i] = range;
+        count = i + 1;
+        protect(range.start, range.end, protection(&range));
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* -- opened for a while -------------------------------------------------------------------------------------------- */
+void gs_open_for_work(const void *pointer, size_t bytes) {
+    uint64_t start = (uint64_t)pointer, end = start + bytes;
+    for (int i = 0; i < count; i++)
+        if (guarded[i].start < end && start < guarded[i].end)
+            protect(guarded[i].start, guarded[i].end, BOTH);
+}
+
+void gs_close_for_work(const void *pointer, size_t bytes) {
+    uint64_t start = (uint64_t)pointer, end = start + bytes;
+    for (int i = 0; i < count; i++)
+        if (guarded[i].start < end && start < guarded[i].end)
+            protect(guarded[i].start, guarded[i].end, protection(&guarded[i]));
+}
+
+void gs_tell_host_use(const void *pointer, size_t bytes, int writes, const void *site) {
+    uint64_t start = (uint64_t)pointer, end = start + bytes;
+    int told = bytes > 0;
+    for (int again = 0; told && again < MOST; again++) { /* several pieces of work may use them */
+        told = 0;
+        for (int i = count - 1; i >= 0 && !told; i--)
+            if (guarded[i].start < end && start < guarded[i].end && (writes || !guarded[i].readable))
+                told = tell(start, bytes, writes, (uint64_t)site);
+    }
 }

@@ -154,8 +154,10 @@ typedef struct {
     void (*using)(int64_t change);
     void (*rows)(uint64_t start, uint64_t width, uint64_t pitch, uint64_t rows, int64_t writes);
     void (*host_returned)(void);
-    void (*touched)(uint64_t address, int64_t writes, const uint64_t *stack, int64_t frames);
+    int64_t (*touched)(uint64_t address, uint64_t bytes, int64_t writes, const uint64_t *stack, int64_t frames);
     void (*gone_frame)(uint64_t address, uint64_t bytes); /* a graph's copy uses the stack of nobody */
+    void (*value_written)(uint64_t stream, uint64_t address, uint64_t bytes, uint64_t value);
+    void (*value_waited)(uint64_t stream, uint64_t address, uint64_t bytes, uint64_t value, uint64_t how);
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
@@ -215,6 +217,10 @@ cudaError_t gs_put_off(cudaStream_t stream, void (*work)(const void *argument), 
 void gs_catch_up(void);
 /* guarded_pages.c: ranges of pages that the host must not use now, three words each: start, end, whether it may read. */
 PUBLIC void gs_guard(const uint64_t *words, int64_t ranges);
+void gs_open_for_work(const void *pointer, size_t bytes); /* work that was told of uses them now, */
+void gs_close_for_work(const void *pointer, size_t bytes); /* and has */
+void gs_tell_host_use(const void *pointer, size_t bytes, int writes, const void *site); /* by the system for the host */
+void gs_lead_host_calls(void *program); /* host_calls.c: of a loaded program, to functions that tell it */
 
 /* -- devices ------------------------------------------------------------------------------------------------------- */
 int gs_current(void); /* the calling thread's GPU */

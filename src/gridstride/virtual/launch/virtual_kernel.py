@@ -113,6 +113,10 @@ class VirtualKernel:
             self._variants[key] = build(lambda: self.module.parsed, self.module.text_digest, self.name, *key)
         return self._variants[key]
 
+    def spins(self, block: Dim3) -> bool:
+        """Whether its observed code waits in a loop for what others write."""
+        return self.variant(block, observed=True).tables.spins
+
     def constants(self, block: Dim3) -> list[tuple[int, int]]:
         """Address and bytes of the module's __constant__ variables that its observed code names."""
         module = self.module

@@ -69,14 +69,14 @@ class ObjectTable:
             self.without_memory.add(int(self.records[slot]["handle"]))
             self.records[slot] = np.zeros((), OBJECT.dtype())
 
-    def images_in(self, packed: bytes) -> list[tuple[int, int, int]]:
-        """Of the objects whose handles stand in a launch's parameters: where the texels of their first level begin, how
-        many bytes they reach, and how many they have.
+    def images_in(self, packed: bytes, *, surfaces: bool) -> list[tuple[int, int, int]]:
+        """Of the texture or surface objects whose handles stand in a launch's parameters: where the texels of their
+        first level begin, how many bytes they reach, and how many they have.
         """
-        found = []
+        found, tag = [], SURFACE_TAG if surfaces else TEXTURE_TAG
         for handle in set(np.frombuffer(packed, "<u8", len(packed) // 8).tolist()):
             record = self.records[handle % OBJECT_SLOTS]
-            if handle and int(record["handle"]) == handle:
+            if handle >> 48 == tag and int(record["handle"]) == handle:
                 row = int(record["width"]) * int(record["texel"])
                 rows = math.prod(max(1, int(record[name])) for name in ("height", "depth", "layers"))
                 rows *= 6 if record["cubemap"] else 1

@@ -1,0 +1,101 @@
+"""Memory that the host uses by itself, and pages of it that it must not use for now."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from gridstride.virtual.machine.memory.footprint import Spans
+
+_PAGE = 4096
+MOST_GUARDED = 512
+"""Ranges of pages, as guarded_pages.c has room for."""
+
+
+class GuardedRange(NamedTuple):
+    """Whole pages, and whether the host may read them."""
+
+    start: int
+    end: int
+    readable: int
+
+
+class HostMemory(Protocol):
+    """What C does for the order."""
+
+    def guard(self, ranges: Sequence[GuardedRange]) -> None:
+        """The host's accesses to these pages are told of, and to no others."""
+        ...
+
+    def call(self) -> tuple[str, int]:
+        """The runtime's function that the program is in, and where it returns to."""
+        ...
+
+
+@dataclass(slots=True)
+class VisibleMemory:
+    """Pinned and managed allocations, by address: each has its pages to itself. `pinned`: those that are."""
+
+    ranges: dict[int, int] = field(default_factory=dict)
+
+    def pages(self, spans: Spans) -> Iterator[tuple[int, int]]:
+        """Of such memory the pages on which the spans lie, as far as they reach."""
+        lowest, highest = int(spans.start[0]), int(spans.end[-1])
+        for start, nbytes in self.ranges.items():
+            end = start + nbytes
+            if end <= lowest or highest <= start:
+                continue
+            inside = (spans.end > start) & (spans.start < end)
+            first = spans.start[inside].clip(min=start) // _PAGE * _PAGE
+            behind = -(-spans.end[inside].clip(max=end) // _PAGE) * _PAGE
+            yield from _merged(zip(first.tolist(), behind.tolist(), strict=True))
+
+    def holds(self, address: int) -> bool:
+        """Whether a byte is such memory's."""
+        return any(start <= address < start + nbytes for start, nbytes in self.ranges.items())
+
+
+def _merged(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Ascending ranges, those that touch as one."""
+    low = high = -1
+    for start, end in pairs:
+        if start > high:
+            if low >= 0:
+                yield low, high
+            low, high = start, end
+        high = max(high, end)
+    if low >= 0:
+        yield low, high
+
+
+def guarded(ranges: Iterable[GuardedRange]) -> list[GuardedRange]:
+    """Those that touch as one; what is not to be read comes last, over the others."""
+    found = list(ranges)
+    made: list[GuardedRange] = []
+    for readable in (1, 0):
+        pairs = sorted((each.start, each.end) for each in found if each.readable == readable)
+        made += [GuardedRange(low, high, readable) for low, high in _merged(pairs)]
+    return made[-MOST_GUARDED:]
+
+
+class RuntimeHost:
+    """HostMemory by our libcudart."""
+
+    def __init__(self, runtime: ctypes.CDLL) -> None:
+        self._guard, self._call = runtime.gs_guard, runtime.gs_current_call
+        self._guard.restype = self._call.restype = None
+        self._guarded: tuple[GuardedRange, ...] = ()
+
+    def guard(self, ranges: Sequence[GuardedRange]) -> None:
+        if self._guarded == (given := tuple(ranges)):
+            return
+        self._guarded = given
+        words = (ctypes.c_uint64 * (3 * len(given)))(*(word for each in given for word in each))
+        self._guard(words, ctypes.c_int64(len(given)))
+
+    def call(self) -> tuple[str, int]:
+        name, site = ctypes.c_char_p(), ctypes.c_void_p()
+        self._call(ctypes.byref(name), ctypes.byref(site))
+        return (name.value or b"").decode(), site.value or 0
