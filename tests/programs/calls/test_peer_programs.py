@@ -27,7 +27,7 @@ __global__ void add(int *x, int v) { x[threadIdx.x] += v; }
 __global__ void gather(int *to, const int *from) { to[threadIdx.x] = from[threadIdx.x]; }
 __global__ void count() { own++; shared++; }
 static int *on(int gpu, int bytes = 16) {
-  int *p; cudaSetDevice(gpu); cudaMalloc(&p, bytes); cudaMemset(p, 0, bytes); return p;
+  int *p; cudaSetDevice(gpu); cudaMalloc(&p, bytes); cudaMemset(p, 0, bytes); cudaDeviceSynchronize(); return p;
 }
 """
 

@@ -134,7 +134,7 @@ int main() {
   printf("%s ", cudaGetErrorName(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, 0, &found)));
   printf("%d %d\n", f != NULL, found);
   cuMemAlloc = 4; printf("%d %d\n", cuMemAlloc, dlopen("libm.so.6", RTLD_NOW) != NULL);
-  SAY(cuGreenCtxDestroy(NULL));
+  SAY(cuCheckpointProcessLock(0, NULL));
 }
 """
     )
@@ -142,7 +142,7 @@ int main() {
         "SUCCESS", "SUCCESS", "1", "ERROR_NOT_FOUND", "1 1", "SUCCESS", "1", "cudaSuccess 1 0", "4 1",
         "ERROR_NOT_SUPPORTED",
     ]  # fmt: skip
-    assert "cuGreenCtxDestroy is not supported: green contexts are not implemented" in done.stderr
+    assert "cuCheckpointProcessLock is not supported: a process cannot be kept and restored" in done.stderr
 
 
 def test_launches_take_attributes(program: Run) -> None:
