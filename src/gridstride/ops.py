@@ -1,6 +1,8 @@
 """The ops that ship, as functions and as modules; importing this registers them with PyTorch as `gridstride::…`.
 
-On CPU tensors every op is PyTorch's own code; on a GPU the kernels are compiled at first use and kept on disk. GELU,
+On CPU tensors every op is PyTorch's own code, behind checks that take longer than a small tensor's work; gradients are
+the kernels' formulas there, too: cross-entropy's is as exact as float32 is for the logits, not their differences. On a
+GPU the kernels are compiled at first use and kept on disk. GELU,
 gated SiLU, rotary embedding, softmax, layer norm, RMS norm, cross-entropy (with a linear layer in front, too),
 attention of packed sequences and dropout have gradients of ours; attention (unless ours is asked for) and convolution
 have PyTorch's. The others have none: a backward pass through them is an error with the op's name and what to use

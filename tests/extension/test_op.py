@@ -340,3 +340,22 @@ def test_a_gradient_that_is_no_tensor(ops):
     )  # fmt: skip
     with pytest.raises(TypeError, match="mine::numeric: backward gives a float for x, not a tensor"):
         op(torch.ones(3, requires_grad=True)).sum().backward()
+
+
+@on_the_virtual_gpu
+def test_who_holds_an_op_that_is_defined_again_calls_the_new_one(ops):
+    def define(number: float):
+        source = (
+            f"__global__ void k(const float* x, float* y, int n) {{ if (threadIdx.x < n) y[threadIdx.x] = {number}f; }}"
+        )
+        kernel = gs.cuda(source)["k"]
+        return gs.torch_op("mine::again", kernel, shape={"x": "*n", "y": "*n"}, grid=1, block=256)
+
+    first = define(1.0)
+    others = [torch.library.Library("mine_besides", "FRAGMENT") for _ in range(3)]
+    for number, library in enumerate(others):
+        library.define(f"op{number}(Tensor x) -> Tensor")
+    define(2.0)
+    for library in others:  # what PyTorch frees is given out again
+        library._destroy()
+    assert first(torch.zeros(2)).tolist() == [2.0, 2.0]

@@ -217,3 +217,12 @@ def test_versions_count_in_place_on_a_gpu() -> None:
     p, g, m, v = state(9, device="cuda")
     ops.adamw_(p, g, m, v, step=1)
     assert (p._version, g._version, m._version, v._version) == (1, 0, 1, 1)
+
+
+def test_pytorchs_other_options_are_taken_as_long_as_nothing_is_asked_for() -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    ops.AdamW([weight], foreach=None, fused=False, maximize=False)
+    with pytest.raises(ValueError, match="fused is True: the kernel has none"):
+        ops.AdamW([weight], fused=True)
+    with pytest.raises(TypeError, match="momentum is no option of AdamW"):
+        ops.AdamW([weight], momentum=True)

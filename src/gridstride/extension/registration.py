@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +22,9 @@ _RESERVED = frozenset(
 """Namespaces of PyTorch's own ops, and of ours."""
 _libraries: dict[str, torch.library.Library] = {}
 """What each op was registered by: a notebook's cell that is run again defines its op anew."""
+_anchors: dict[str, torch.library.Library] = {}
+"""A kernel of each op that is never taken back. PyTorch frees an operator that has neither a schema nor kernels, and
+whoever still holds it from before, a module or what was compiled, would call what lies there next."""
 
 
 def register(definition: Definition, backward: Any, cpu: Any) -> Any:
@@ -56,7 +60,14 @@ def register(definition: Definition, backward: Any, cpu: Any) -> Any:
     else:
         register_refusal(library, op, _instead(definition))
     _libraries[name] = library
+    if name not in _anchors:
+        anchor = _anchors[name] = torch.library.Library(namespace, "IMPL")
+        anchor.impl(short, partial(_no_opaque_tensors, name), "MkldnnCPU")
     return op
+
+
+def _no_opaque_tensors(name: str, *_: Any) -> None:
+    raise TypeError(f"{name}: MKL-DNN's tensors have no memory that a kernel could use: call to_dense() first")
 
 
 def _instead(definition: Definition) -> str:

@@ -114,19 +114,26 @@ def _fake(
     _check(param, grad, exp_avg, exp_avg_sq, step)
 
 
+_OPTIONS = ("amsgrad", "maximize", "foreach", "capturable", "differentiable", "fused")
+
+
 class AdamW(torch.optim.AdamW):
     """torch.optim.AdamW with its state dict, a launch for each tensor; moments are float32 where parameters are less.
 
-    ValueError for amsgrad and maximize, also out of a state dict. Parameters whose memory has gaps are copied in each
-    step.
+    ValueError for amsgrad and maximize, also out of a state dict, and for PyTorch's ways to do it (fused, say).
+    Parameters whose memory has gaps are copied in each step.
     """
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False,
+        weight_decay: float = 1e-2, **options: bool | None,
     ) -> None:  # fmt: skip
-        if amsgrad:
-            raise ValueError(f"amsgrad is {amsgrad!r}: the kernel has none; torch.optim.AdamW has")
+        """`options`: PyTorch's other ones, as long as nothing is asked for; ValueError names one that is."""
+        for name, value in options.items():
+            if name not in _OPTIONS:
+                raise TypeError(f"{name} is no option of AdamW: {', '.join(_OPTIONS)} are")
+            if value:
+                raise ValueError(f"{name} is {value!r}: the kernel has none; torch.optim.AdamW has")
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
     @torch.no_grad()
