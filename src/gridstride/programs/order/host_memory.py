@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from gridstride.virtual.machine.memory.footprint import Spans
 
 _PAGE = 4096
@@ -41,20 +43,26 @@ class VisibleMemory:
     ranges: dict[int, int] = field(default_factory=dict)
 
     def pages(self, spans: Spans) -> Iterator[tuple[int, int]]:
-        """Of such memory the pages on which the spans lie, as far as they reach."""
+        """Of such memory the pages that the spans cover, as far as it reaches: of others the rest is the host's."""
         lowest, highest = int(spans.start[0]), int(spans.end[-1])
         for start, nbytes in self.ranges.items():
             end = start + nbytes
             if end <= lowest or highest <= start:
                 continue
             inside = (spans.end > start) & (spans.start < end)
-            first = spans.start[inside].clip(min=start) // _PAGE * _PAGE
-            behind = -(-spans.end[inside].clip(max=end) // _PAGE) * _PAGE
-            yield from _merged(zip(first.tolist(), behind.tolist(), strict=True))
+            low, high = spans.start[inside].clip(min=start), spans.end[inside].clip(max=end)
+            first = np.where(low == start, low, -(-low // _PAGE) * _PAGE)
+            behind = np.where(high == end, -(-high // _PAGE) * _PAGE, high // _PAGE * _PAGE)
+            covered = first < behind
+            yield from _merged(zip(first[covered].tolist(), behind[covered].tolist(), strict=True))
 
     def holds(self, address: int) -> bool:
         """Whether a byte is such memory's."""
         return any(start <= address < start + nbytes for start, nbytes in self.ranges.items())
+
+    def meets(self, low: int, high: int) -> bool:
+        """Whether some of these bytes are."""
+        return any(start < high and low < start + nbytes for start, nbytes in self.ranges.items())
 
 
 def _merged(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -186,11 +186,19 @@ class StreamOrder:
                     self._compare(other, piece)
             if piece.uses:
                 self._open = [*self._open[-_OPEN + 1 :], piece]
+                if any(self._is_hidden_flag(piece, use) for use in piece.uses):
+                    self._clocks.wait_for(piece.moment)  # the host may look there, and nobody would see it
                 piece.guards = tuple(
                     GuardedRange(first, last, int(not use.writes))
                     for use in piece.uses for first, last in self._visible.pages(use.spans)
                 )  # fmt: skip
             return piece
+
+    def _is_hidden_flag(self, piece: StreamWork, use: ByteUse) -> bool:
+        """Whether it may tell the host something on a page that is not guarded."""
+        if not (use.writes and use.strong and self._visible.meets(use.low, use.high)):
+            return False
+        return piece.is_flag(use, use.low) and not any(True for _ in self._visible.pages(use.spans))
 
     def _access(self, kernel: str, stream: int, verb: str = "") -> StreamAccess:
         function, site = self._host.call()

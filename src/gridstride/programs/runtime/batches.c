@@ -13,7 +13,7 @@ static void read_now(int order) {
 
 static cudaError_t check_stream(cudaStream_t stream) {
     CHECK(gs_is_stream(stream), gs_no_stream(stream));
-    CHECK(stream != NULL && stream != cudaStreamLegacy, cudaErrorInvalidValue);
+    CHECK(gs_named(stream) != cudaStreamLegacy, cudaErrorInvalidValue);
     CHECK(!gs_capturing(stream), cudaErrorStreamCaptureUnsupported);
     return cudaSuccess;
 }

@@ -24,7 +24,7 @@ static pthread_mutex_t captures_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Where a stream's part in a capture is kept: of a thread's default stream one for each GPU. NULL for the legacy one. */
 static cudaStream_t kept(cudaStream_t stream) {
     static _Thread_local cudaStream_t own[GS_MOST_DEVICES];
-    if (stream != cudaStreamPerThread)
+    if (gs_named(stream) != cudaStreamPerThread)
         return gs_is_default(stream) ? NULL : stream;
     int device = gs_current();
     if (own[device] == NULL) {

@@ -1,6 +1,6 @@
 /* Pages of memory that the host must not use now, as work that it has not waited for does: under the sanitizer whoever
- * uses them all the same is told of (order/stream_order.py), and goes on. Of a page of which work uses only a part the
- * rest is the host's: an instruction that uses that is stepped over, with the page open for it alone. */
+ * uses them all the same is told of (order/stream_order.py), and goes on. Only pages of which the host may use no byte:
+ * the system gives EFAULT to a call that uses one, where an instruction runs into a fault. */
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef struct {
     uint64_t start, end, readable;
 } Guarded;
 
-enum { MOST = 512, FRAMES = 24, BOTH = PROT_READ | PROT_WRITE, PAGE = 4096, OPEN_AT_ONCE = 8 };
+enum { MOST = 512, FRAMES = 24, BOTH = PROT_READ | PROT_WRITE, PAGE = 4096 };
 static Guarded guarded[MOST];
 static volatile int count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,41 +76,6 @@ static int tell(uint64_t address, uint64_t bytes, int writes, uint64_t at) {
     return gs_board.touched(address, bytes, writes, stack, depth) != 0;
 }
 
-/* -- one instruction at a time ------------------------------------------------------------------------------------- */
-static _Thread_local uint64_t opened[OPEN_AT_ONCE]; /* pages, for the instruction that is stepped over */
-static _Thread_local int open_pages;
-
-static int step_over(uint64_t address, ucontext_t *context) {
-#if defined(__x86_64__)
-    enum { TRAP = 0x100 };
-    if (open_pages == OPEN_AT_ONCE)
-        return 0;
-    opened[open_pages++] = address / PAGE * PAGE;
-    protect(address / PAGE * PAGE, address / PAGE * PAGE + PAGE, BOTH);
-    context->uc_mcontext.gregs[REG_EFL] |= TRAP;
-    return 1;
-#else
-    (void)address, (void)context; /* a program cannot step itself there */
-    return 0;
-#endif
-}
-
-static void stepped(int signal, siginfo_t *info, void *given) {
-    (void)signal, (void)info;
-#if defined(__x86_64__)
-    enum { TRAP = 0x100 };
-    ((ucontext_t *)given)->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
-#else
-    (void)given;
-#endif
-    while (open_pages > 0) {
-        uint64_t page = opened[--open_pages];
-        const Guarded *range = range_of(page);
-        if (range != NULL)
-            protect(page, page + PAGE, protection(range));
-    }
-}
-
 static void touched(int signal, siginfo_t *info, void *given) {
     uint64_t address = (uint64_t)info->si_addr;
     const Guarded *range = range_of(address);
@@ -121,9 +86,7 @@ static void touched(int signal, siginfo_t *info, void *given) {
     int writes = is_write(given);
     if (!writes && range->readable) /* it has been given back meanwhile */
         return;
-    if (tell(address, 1, writes, instruction(given)) && range_of(address) == NULL)
-        return;
-    if (!step_over(address, given)) /* it goes on, and this page is looked at no longer */
+    if (!tell(address, 1, writes, instruction(given)) || range_of(address) != NULL) /* behind the end of what is used */
         protect(address / PAGE * PAGE, address / PAGE * PAGE + PAGE, BOTH);
 }
 
@@ -132,11 +95,9 @@ static void install(void) {
     if (installed)
         return;
     struct sigaction fault = {.sa_sigaction = touched, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    struct sigaction step = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO | SA_NODEFER};
     void *warmed_up[1];
     backtrace(warmed_up, 1); /* it may load a library the first time */
     sigaction(SIGSEGV, &fault, &before);
-    sigaction(SIGTRAP, &step, NULL);
     installed = 1;
 }
 

@@ -64,6 +64,54 @@ static ssize_t our_vector(int file, const struct iovec *parts, int number, int h
         gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
     return done;
 }
+static ssize_t our_sendto(int file, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t size) {
+    ssize_t done;
+    THROUGH(done, sendto(file, from, bytes, flags, to, size), from, bytes, READS);
+}
+static ssize_t our_recvfrom(int file, void *to, size_t bytes, int flags, struct sockaddr *from, socklen_t *size) {
+    ssize_t done;
+    THROUGH(done, recvfrom(file, to, bytes, flags, from, size), to, bytes, WRITES);
+}
+static ssize_t our_pwritev(int file, const struct iovec *parts, int number, off_t at) {
+    for (int i = 0; i < number; i++) {
+        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, READS, __builtin_return_address(0));
+        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
+    }
+    ssize_t done = pwritev(file, parts, number, at);
+    for (int i = 0; i < number; i++)
+        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
+    return done;
+}
+static ssize_t our_preadv(int file, const struct iovec *parts, int number, off_t at) {
+    for (int i = 0; i < number; i++) {
+        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, WRITES, __builtin_return_address(0));
+        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
+    }
+    ssize_t done = preadv(file, parts, number, at);
+    for (int i = 0; i < number; i++)
+        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
+    return done;
+}
+static ssize_t our_sendmsg(int file, const struct msghdr *message, int flags) {
+    for (size_t i = 0; i < message->msg_iovlen; i++) {
+        gs_tell_host_use(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len, READS, __builtin_return_address(0));
+        gs_open_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+    }
+    ssize_t done = sendmsg(file, message, flags);
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        gs_close_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+    return done;
+}
+static ssize_t our_recvmsg(int file, struct msghdr *message, int flags) {
+    for (size_t i = 0; i < message->msg_iovlen; i++) {
+        gs_tell_host_use(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len, WRITES, __builtin_return_address(0));
+        gs_open_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+    }
+    ssize_t done = recvmsg(file, message, flags);
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        gs_close_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+    return done;
+}
 static ssize_t our_writev(int file, const struct iovec *parts, int number) { return our_vector(file, parts, number, READS); }
 static ssize_t our_readv(int file, const struct iovec *parts, int number) { return our_vector(file, parts, number, WRITES); }
 
@@ -74,6 +122,8 @@ static const struct {
     {"write", our_write}, {"read", our_read}, {"pwrite", our_pwrite}, {"pread", our_pread}, {"pwrite64", our_pwrite},
     {"pread64", our_pread}, {"send", our_send}, {"recv", our_recv}, {"fwrite", our_fwrite}, {"fread", our_fread},
     {"fwrite_unlocked", our_fwrite}, {"fread_unlocked", our_fread}, {"writev", our_writev}, {"readv", our_readv},
+    {"sendto", our_sendto}, {"recvfrom", our_recvfrom}, {"sendmsg", our_sendmsg}, {"recvmsg", our_recvmsg},
+    {"pwritev", our_pwritev}, {"preadv", our_preadv}, {"pwritev64", our_pwritev}, {"preadv64", our_preadv},
 };
 
 static void *ours(const char *name) {

@@ -354,6 +354,11 @@ int64_t gs_most_cluster(const Kernel *kernel); /* blocks that a cluster of it ma
 int gs_is_stream(cudaStream_t stream);
 cudaError_t gs_no_stream(cudaStream_t stream); /* the error that one gives which is none */
 int gs_is_default(cudaStream_t stream);
+/* Whether the program's stream 0 is each thread's own (--default-stream per-thread): its calls have names of their own. */
+extern int gs_zero_is_the_threads;
+static inline cudaStream_t gs_named(cudaStream_t stream) {
+    return stream != NULL ? stream : gs_zero_is_the_threads ? cudaStreamPerThread : cudaStreamLegacy;
+}
 int gs_stream_device(cudaStream_t stream); /* of a default stream the current one */
 /* A stream's address; of GPU d 2d + 1 is the legacy default stream, 2d + 2 the thread's own. */
 uint64_t gs_stream_number(cudaStream_t stream);

@@ -26,8 +26,10 @@ int gs_stream_device(cudaStream_t stream) { return gs_is_default(stream) ? gs_cu
 uint64_t gs_stream_number(cudaStream_t stream) {
     if (!gs_is_default(stream))
         return (uint64_t)stream;
-    return 2 * gs_current() + (uint64_t)(stream == NULL ? cudaStreamLegacy : stream);
+    return 2 * gs_current() + (uint64_t)gs_named(stream);
 }
+
+__attribute__((visibility("hidden"))) int gs_zero_is_the_threads;
 
 int gs_is_default(cudaStream_t stream) {
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
@@ -134,7 +136,7 @@ PUBLIC cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
 PUBLIC cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     TRY(wait(stream));
     CHECK(id != NULL, cudaErrorInvalidValue);
-    *id = gs_is_default(stream) ? (unsigned long long)(uintptr_t)stream : stream->id;
+    *id = gs_is_default(stream) ? (unsigned long long)(uintptr_t)gs_named(stream) : stream->id;
     return cudaSuccess;
 }
 

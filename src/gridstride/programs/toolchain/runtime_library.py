@@ -38,6 +38,15 @@ _HEAD = r"""#define GS_PUBLIC_NAMES
 #endif
 #define TWIN(name, other) \
     __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" JUMP(other) "\n");
+/* Of what is compiled so that stream 0 is each thread's own. */
+#if defined(__x86_64__)
+#define OF_THREADS "movl $1, gs_zero_is_the_threads(%rip)\n"
+#else
+#define OF_THREADS \
+    "adrp x16, gs_zero_is_the_threads\nmov w17, #1\nstr w17, [x16, :lo12:gs_zero_is_the_threads]\n"
+#endif
+#define TWIN_OF_THREADS(name, other) \
+    __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" OF_THREADS JUMP(other) "\n");
 """
 
 
@@ -106,7 +115,9 @@ def generated(
     function_names = {name for section in table.values() for name in section}
     twins = {name: kind.lower() for name, kind in _PER_THREAD.findall(header) if name in function_names}
     jumps = {f"{name}_{kind}": name for name, kind in (twins | _INTERNAL_PER_THREAD).items()}
-    for name, twin in sorted((jumps | dict(more_twins)).items()):
+    for name, twin in sorted(jumps.items()):
+        lines.append(f"TWIN_OF_THREADS({name}, {twin})")
+    for name, twin in sorted(more_twins.items()):
         # a jump, as an alias must be of the same file
         lines.append(f"TWIN({name}, {twin})")
     return "\n".join([_HEAD, *lines]) + "\n"
