@@ -38,7 +38,7 @@ def test_answers_alone_are_learned_with_what_ends_them(template: Template) -> No
         "<|start|>user\nred<|end|>\n<|start|>assistant\nblue<|end|>\n"
         "<|start|>user\nleft<|end|>\n<|start|>assistant\nright<|end|>\n"
     )
-    assert learned == "blue<|end|>\nright<|end|>\n"
+    assert learned == "blue<|end|>right<|end|>"
 
 
 def test_a_template_may_mark_them_itself(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: 
         tuple(said(template, side)[1] for side in (pair.chosen, pair.rejected))
         for pair in (*found.train, *found.validation)
     }
-    assert pairs == {("blue<|end|>\n", "green<|end|>\n"), ("two<|end|>\n", "three<|end|>\n")}
+    assert pairs == {("blue<|end|>", "green<|end|>"), ("two<|end|>", "three<|end|>")}
 
 
 def test_a_share_is_held_out_and_copies_stay_together(template: Template, tmp_path: Path) -> None:
