@@ -72,6 +72,13 @@ def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: 
     assert pairs == {("blue<|end|>", "green<|end|>"), ("two<|end|>", "three<|end|>")}
 
 
+def test_of_conversations_that_begin_with_an_answer_none_has_an_empty_prompt(template: Template, tmp_path: Path) -> None:
+    rows = [{"messages": [{"role": "assistant", "content": word}]} for word in ("red", "blue")]
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
+    assert found.prompts == []
+    assert {said(template, example)[1] for example in (*found.train, *found.validation)} == {"red<|end|>", "blue<|end|>"}
+
+
 def test_a_share_is_held_out_and_copies_stay_together(template: Template, tmp_path: Path) -> None:
     rows = conversations(20)
     found = read(template, write_rows(tmp_path / "c.jsonl", rows * 3))

@@ -143,7 +143,8 @@ def _collected(
     for digest, same in rows_by_digest.items():  # copies are on the same side
         for row in same:
             (rows.validation if digest in held else rows.train).extend(row.examples)
-    rows.prompts = [same[0].prompt for digest, same in rows_by_digest.items() if digest in held]
+    held_prompts = (same[0].prompt for digest, same in rows_by_digest.items() if digest in held)
+    rows.prompts = [prompt for prompt in held_prompts if prompt]  # none before an answer that begins
     digest_of_all = blake2b(b"".join(digest for digest, same in rows_by_digest.items() for _ in same), digest_size=12)
     digest_of_all.update(f"{length} {share}".encode())
     rows.fingerprint = digest_of_all.hexdigest()
