@@ -115,6 +115,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no content": ({"messages": [{"role": "user"}]}, "line 2: .* has no text: content must be a string"),
     "no answer": ({"messages": [USER]}, "line 2: no message of the role assistant: there is nothing to learn"),
+    "half a character": (chat("a", "b\ud800"), r"line 2: \"messages\" has half a character, '\\ud800'"),
     "an empty answer": ({"messages": [USER, EMPTY]}, r"line 2: \"messages\"\[1\] is an empty answer"),
 }
 
@@ -131,6 +132,10 @@ def test_a_bad_line_is_said_with_file_and_number(template: Template, tmp_path: P
 BAD_PAIRS: dict[str, tuple[dict[str, Any], str]] = {
     "a conversation": (chat("a", "b"), 'no "prompt" .*conversations are for --set tune.objective=sft'),
     "no other answer": ({"prompt": "a", "chosen": "b"}, r"no \"rejected\" \(it has 'prompt', 'chosen'\)"),
+    "half a character": (
+        {"prompt": "a", "chosen": "b", "rejected": "\udc00"},
+        r"\"rejected\" has half a character, '\\udc00'",
+    ),
     "an empty answer": ({"prompt": "a", "chosen": "b", "rejected": ""}, r"\"rejected\"\[0\] is an empty answer"),
     "the same twice": ({"prompt": "a", "chosen": "b", "rejected": "b"}, '"chosen" and "rejected" are the same'),
     "the user's": ({"prompt": "a", "chosen": [USER], "rejected": "c"}, '"chosen" ends with the role user'),

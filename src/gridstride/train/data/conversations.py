@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gridstride.models.errors import ModelError
 from gridstride.models.text.answer_spans import rendered
+from gridstride.models.text.surrogates import half_character
 from gridstride.models.text.tokenizer import Tokenizer, special_tokens
 from gridstride.train.data import jsonl
 from gridstride.train.errors import TrainError
@@ -184,6 +185,7 @@ def _conversation(template: Template, entry: dict[str, Any]) -> _Row[TrainingExa
     if "messages" not in entry:
         hint = "; preferences are for --set tune.objective=dpo" if "chosen" in entry else ""
         raise ValueError(f'no "messages" (it has {jsonl.fields(entry)}){hint}')
+    _check_characters(entry, ("messages", "tools"))
     messages = _messages(entry["messages"], '"messages"')
     answers = [message for message in messages if message["role"] == "assistant"]
     if not answers:
@@ -200,6 +202,7 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
         if name not in entry:
             hint = "; conversations are for --set tune.objective=sft" if "messages" in entry else ""
             raise ValueError(f'no "{name}" (it has {jsonl.fields(entry)}){hint}')
+    _check_characters(entry, ("prompt", "chosen", "rejected"))
     prompt = _turns(entry["prompt"], "prompt", "user")
     answers = [_turns(entry[name], name, "assistant") for name in ("chosen", "rejected")]
     for name, answer in zip(("chosen", "rejected"), answers, strict=True):
@@ -211,6 +214,12 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
         _checked_examples(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers
     )
     return _Row([PreferencePair(chosen[-1], rejected[-1])], prompt)
+
+
+def _check_characters(entry: dict[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if (half := half_character(entry.get(name))) is not None:
+            raise ValueError(f'"{name}" has half a character, {half!r}')
 
 
 def _turns(value: Any, name: str, role: str) -> Messages:
