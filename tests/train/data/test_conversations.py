@@ -41,6 +41,17 @@ def test_answers_alone_are_learned_with_what_ends_them(template: Template) -> No
     assert learned == "blue<|end|>right<|end|>"
 
 
+def test_text_parts_are_one_text_as_when_served(template: Template, tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "blue"}, {"type": "text", "text": " left"}]
+    rows = [chat("red", "blue left"), {"messages": [{"role": "user", "content": parts[:1]}, {"role": "assistant", "content": parts}]}]
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
+    learned = {said(template, example) for example in (*found.train, *found.validation)}
+    assert {answer for _, answer in learned} == {"blue left<|end|>"}
+    pairs = [{"prompt": [{"role": "user", "content": parts}], "chosen": word, "rejected": "no"} for word in ("a", "b")]
+    both = data.preferences(str(write_rows(tmp_path / "p.jsonl", pairs)), template, length=64, share=0.5)
+    assert len(both.train) + len(both.validation) == 2
+
+
 def test_a_template_may_mark_them_itself(tmp_path: Path) -> None:
     marked = Template(Tokenizer.load(write_base(tmp_path / "base")), MARKED)
     [example] = marked.examples(chat("red", "blue")["messages"])
@@ -114,6 +125,11 @@ BAD: dict[str, tuple[Any, str]] = {
         "line 2: .* the role 'bot'; it can be system",
     ),
     "no content": ({"messages": [{"role": "user"}]}, "line 2: .* has no text: content must be a string"),
+    "no parts": ({"messages": [USER, {"role": "assistant", "content": []}]}, r"\[1\] has no text: content must be"),
+    "a picture": (
+        {"messages": [{"role": "user", "content": [{"type": "image_url"}]}, {"role": "assistant", "content": "a"}]},
+        r"line 2: \"messages\"\[0\] has a part 'image_url': each must be \{\"type\": \"text\"",
+    ),
     "no answer": ({"messages": [USER]}, "line 2: no message of the role assistant: there is nothing to learn"),
     "half a character": (chat("a", "b\ud800"), r"line 2: \"messages\" has half a character, '\\ud800'"),
     "an empty answer": ({"messages": [USER, EMPTY]}, r"line 2: \"messages\"\[1\] is an empty answer"),

@@ -232,20 +232,34 @@ def _turns(value: Any, name: str, role: str) -> Messages:
 def _messages(value: Any, where: str) -> Messages:
     if not isinstance(value, list) or not value:
         raise ValueError(f"{where} must be a list of messages, at least one")
+    messages: Messages = []
     for index, message in enumerate(value):
         if not isinstance(message, dict):
             raise ValueError(f"{where}[{index}] must be an object with role and content")
-        role, content = message.get("role"), message.get("content")
+        role = message.get("role")
         if role is None:
             raise ValueError(f"{where}[{index}] has no role (it has {jsonl.fields(message)})")
         if role not in ROLES:
             raise ValueError(f"{where}[{index}] has the role {str(role)[:24]!r}; it can be {', '.join(ROLES)}")
         calls = role == "assistant" and message.get("tool_calls")
-        if not isinstance(content, str) and not calls:
-            raise ValueError(f"{where}[{index}] has no text: content must be a string")
+        content = _text(message.get("content"), f"{where}[{index}]")
+        if content is None and not calls:
+            raise ValueError(f"{where}[{index}] has no text: content must be a string or a list of text parts")
         if role == "assistant" and not calls and not str(content).strip():
             raise ValueError(f"{where}[{index}] is an empty answer")
-    return value
+        messages.append(message if message.get("content") == content else {**message, "content": content})
+    return messages
+
+
+def _text(content: Any, where: str) -> str | None:
+    """What a message's content says: a string, or OpenAI's text parts, which become one as they do when served."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = repr(str(part.get("type"))[:24]) if isinstance(part, dict) else type(part).__name__
+            raise ValueError(f'{where} has a part {kind}: each must be {{"type": "text", "text": …}}')
+    return "".join(part["text"] for part in content) if content else None
 
 
 def _checked_examples(make: Callable[[], list[TrainingExample]]) -> list[TrainingExample]:
