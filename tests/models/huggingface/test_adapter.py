@@ -236,6 +236,17 @@ def test_what_is_no_adapter_is_refused(saved: Saved, tmp_path: Path) -> None:
         adapter.read(folder, base_folder)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_weights_that_are_no_finite_numbers_are_refused(saved: Saved, number: float) -> None:
+    base_folder, folder, _ = saved
+    weights = load_file(folder / adapter.WEIGHTS)
+    name = max(weights)
+    weights[name][0, 0] = number
+    save_file(weights, folder / adapter.WEIGHTS)
+    with pytest.raises(ModelError, match=f"{name} holds NaN or infinite numbers"):
+        adapter.read(folder, base_folder)
+
+
 def test_a_folder_of_something_else_is_left_as_it_is(saved: Saved, tmp_path: Path) -> None:
     base_folder, folder, decoder = saved
     (tmp_path / "mine").mkdir()

@@ -117,6 +117,8 @@ def _pairs(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tenso
     for name, tensor in tensors.items():
         if (match := _NAME.fullmatch(name)) is None:
             raise ModelError(f"{folder / WEIGHTS} holds {name}, which is no update of a decoder's linear layer")
+        if not tensor.isfinite().all():
+            raise ModelError(f"{folder / WEIGHTS}: {name} holds NaN or infinite numbers")
         halves.setdefault(match[1], {})[match[2]] = tensor.clone()
     if not halves:
         raise ModelError(f"{folder / WEIGHTS} holds no update")
