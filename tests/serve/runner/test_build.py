@@ -157,6 +157,12 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
         build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=8 << 20))
 
 
+def test_memory_of_which_a_small_model_could_use_a_part_alone_must_be_there_too(tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    with pytest.raises(ModelError, match="a cache of 1099511627776 MiB does not fit: [0-9]+ MiB are free on cpu"):
+        build.runner(folder, build.RunnerOptions(device="cpu", memory=1 << 60))
+
+
 def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path) -> None:
     large, small = saved(tmp_path / "large"), saved(tmp_path / "small", num_hidden_layers=1)
     made = build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4, draft=small))

@@ -81,6 +81,8 @@ def runner(model: str | Path, options: RunnerOptions | None = None) -> Runner:
         quantize(decoder)
     if where.type == "cpu" and ranks is None:
         onednn_linear.use(decoder)
+    if options.memory is not None:  # as it was asked for: fewer blocks may be of use to a small model
+        _check_free(where, options.memory)
     room = for_cache(where) if options.memory is None else options.memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
