@@ -301,6 +301,14 @@ def test_gpt2_is_tuned_whole(tmp_path: Path) -> None:
     torch.testing.assert_close(logits(models.load(made.folder.model)), logits(made.decoder))
 
 
+@pytest.mark.parametrize(("targets", "widest"), [("all-linear", 48), ("q_proj,k_proj", 32)])
+def test_a_rank_above_the_widest_layer_is_refused(tmp_path: Path, targets: str, widest: int) -> None:
+    words = f"tune.targets={targets}"
+    assert tuning.base_of(config(tmp_path, words, f"tune.rank={widest}")).lora is not None
+    with pytest.raises(TrainError, match=f"tune.rank = {widest + 1} is above {widest}, the width of the widest layer"):
+        tuning.task(config(tmp_path, words, f"tune.rank={widest + 1}"), lambda _: None)
+
+
 def test_what_changed_meanwhile_is_refused_when_a_run_goes_on(tmp_path: Path) -> None:
     run(trainer(tmp_path), stop_at=6)
     write_rows(tmp_path / "chats.jsonl", conversations(seed=1))
