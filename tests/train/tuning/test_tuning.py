@@ -210,6 +210,21 @@ def test_a_run_that_fails_says_how_to_begin_it_anew(tmp_path: Path) -> None:
         run(made)
 
 
+def test_a_validation_that_diverged_says_the_rate_of_the_last_step(tmp_path: Path) -> None:
+    changes = ("optimiser.lr=1e30", "run.save_every=0", "run.evaluate_every=1", "schedule.warmup=1")
+    with pytest.raises(TrainFailed, match=r"step 1: the loss is nan, at learning rate 1e\+30"):
+        run(trainer(tmp_path, *changes))
+
+
+def test_a_base_that_gives_no_number_is_not_the_rates_fault(tmp_path: Path) -> None:
+    made = trainer(tmp_path)
+    with torch.no_grad():
+        made.decoder.embed_tokens.weight.fill_(math.nan)
+    with pytest.raises(TrainFailed, match="step 0: the loss is nan before anything was learned") as failed:
+        run(made)
+    assert "optimiser.lr" not in str(failed.value)
+
+
 def test_rows_longer_than_the_context_are_said(tmp_path: Path) -> None:
     write_base(tmp_path / "base")
     write_rows(tmp_path / "chats.jsonl", [*conversations(8), chat("red", "blue " * 60)])
