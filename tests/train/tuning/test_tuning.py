@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from gridstride.models.huggingface import adapter
 from gridstride.models.huggingface import folder as models
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train import run as runs
-from gridstride.train.checkpoint.folder import RunFolder, opened
+from gridstride.train.checkpoint.folder import RunFolder, compatible, opened
+from gridstride.train.config import run_config as settings
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.loop import RunEnd, TrainingLoop
 from gridstride.train.optim import speed
@@ -223,6 +225,14 @@ def test_a_base_that_gives_no_number_is_not_the_rates_fault(tmp_path: Path) -> N
     with pytest.raises(TrainFailed, match="step 0: the loss is nan before anything was learned") as failed:
         run(made)
     assert "optimiser.lr" not in str(failed.value)
+
+
+def test_the_record_of_a_run_has_no_other_shape_than_the_bases(tmp_path: Path) -> None:
+    made = trainer(tmp_path, "model.width=640")
+    saved = tomllib.loads(made.folder.config.read_text())
+    assert "model" not in saved
+    assert saved["tune"]["base"] == f"{tmp_path}/base"
+    compatible(made.config, settings.load(made.folder.config))
 
 
 def test_rows_longer_than_the_context_are_said(tmp_path: Path) -> None:
