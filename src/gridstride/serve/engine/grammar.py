@@ -40,6 +40,8 @@ class Grammar:
         mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)
         if self._matcher.is_error():
             raise GrammarError(_first_line(self._matcher.get_error()))
+        if not mask.any():  # say a letter that the tokenizer cannot spell
+            raise GrammarError("no token of the model's spells what must come next")
         return mask
 
     def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
@@ -72,8 +74,19 @@ class Grammar:
             for token in tokens:
                 self.take(token)
         except GrammarError as error:
-            return f"the text cannot go on by its schema: {error}"
+            return words(error)
         return None
+
+    def probe(self) -> None:
+        """GrammarError for one that is beyond the library's limits as soon as a first token has been said."""
+        bits = np.unpackbits(self.mask().view(np.uint8), bitorder="little")
+        copy = Grammar(self._matcher.deep_copy())
+        copy.take(int(bits.argmax()))
+
+
+def words(error: GrammarError) -> str:
+    """What the client is told."""
+    return f"the text cannot go on by its schema: {error}"
 
 
 class Grammars:
@@ -136,8 +149,11 @@ class Grammars:
             with self._one_tokenizer:
                 tokenizer = self._tokenizer
             matcher = LLMatcher(tokenizer, grammar, log_level=0)
-            matcher.compute_bitmask()  # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing
-        except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
+            # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing; some, as a{1000}{1000},
+            # with the second
+            if not matcher.is_error():
+                Grammar(matcher).probe()
+        except (ValueError, OSError, GrammarError) as error:  # of a tokenizer that it cannot read, too
             raise Refused(f"{_kind(schema)} cannot be used: {error}", field="schema") from error
         if matcher.is_error():
             raise Refused(f"{_kind(schema)} cannot be used: {_first_line(matcher.get_error())}", field="schema")
