@@ -230,6 +230,42 @@ def test_what_is_no_regex_or_grammar_is_refused(schema: str) -> None:
         engine().submit(schema_request("a", schema))
 
 
+def union(name: str, number: str) -> dict[str, Any]:
+    kind = {"const": name, "default": name, "type": "string"}  # with a default: pydantic does not require it
+    return {"type": "object", "properties": {"kind": kind, number: {"type": "integer"}}, "required": [number]}
+
+
+UNION = {
+    "$defs": {"C": union("c", "n"), "D": union("d", "m")},
+    "type": "object", "required": ["pet"], "additionalProperties": False,
+    "properties": {"pet": {
+        "discriminator": {"mapping": {"c": "#/$defs/C", "d": "#/$defs/D"}, "propertyName": "kind"},
+        "oneOf": [{"$ref": "#/$defs/C"}, {"$ref": "#/$defs/D"}],
+    }},
+}  # fmt: skip
+
+
+def spelled(schema: Any, text: str) -> bool:
+    """Whether a text of this schema may be this one."""
+    made = Grammars(folder(), vocabulary=VOCABULARY, eos=tokenizer().eos).start(json.dumps(schema))
+    ids = tokenizer().encode(text)
+    return made.fitting(ids) == ids
+
+
+def test_a_discriminated_union_says_which_alternative_it_is() -> None:
+    assert spelled(UNION, '{"pet": {"kind": "c", "n": 1}}')
+    assert spelled(UNION, '{"pet": {"kind": "d", "m": 1}}')
+    assert not spelled(UNION, '{"pet": {"n": 1')
+    assert not spelled(UNION, '{"pet": {"kind": "d", "n": 1')
+
+
+def test_alternatives_that_overlap_are_taken() -> None:
+    overlapping = {"oneOf": [{"type": "integer", "maximum": 5}, {"type": "integer", "minimum": 3}, {"type": "null"}]}
+    assert spelled(overlapping, "null")
+    assert spelled(overlapping, "9")
+    assert not spelled(overlapping, '"')
+
+
 def test_a_text_that_comes_to_be_too_complex_is_its_own_requests_fault() -> None:
     """The model is well: health looks at the steps that failed."""
     made = engine()

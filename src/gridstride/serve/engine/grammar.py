@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.references import endless
+from gridstride.serve.engine.unions import told_apart
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
-OPTIONS: Any = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,24}"}
-"""White space between values ends some time: small models would go on with it until their last token."""
+OPTIONS: Any = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,24}", "coerce_one_of": True}
+"""White space between values ends some time: small models would go on with it until their last token. `oneOf` is held
+as `anyOf` where its alternatives overlap: the library cannot count them."""
 _KEPT = 64  # compiled schemas
 
 
@@ -139,11 +141,11 @@ class Grammars:
             raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
         form, _, text = schema.partition(":")
         make = {"regex": LLMatcher.grammar_from_regex, "lark": LLMatcher.grammar_from_lark}.get(form)
-        if schema and make is None:
-            _check_object(schema)
+        if make is None:
+            schema_value = _object(schema) if schema else {"type": "object"}
         try:
             if make is None:
-                grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+                grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema_value), overrides=OPTIONS)
             else:
                 grammar = make(text)
             with self._one_tokenizer:
@@ -170,7 +172,7 @@ def _kind(schema: str) -> str:
     return {"regex": "the regular expression", "lark": "the grammar"}.get(schema.partition(":")[0], "the JSON schema")
 
 
-def _check_object(schema: str) -> None:
+def _object(schema: str) -> dict[str, Any]:
     try:
         schema_value = json.loads(schema)
     except (ValueError, RecursionError) as error:
@@ -179,6 +181,9 @@ def _check_object(schema: str) -> None:
         raise Refused(f"the JSON schema is {type(schema_value).__name__}, but must be an object", field="schema")
     if (reference := endless(schema_value)) is not None:
         raise Refused(f"the JSON schema cannot be used: {reference} refers to itself alone", field="schema")
+    with suppress(RecursionError):  # the library has a limit of its own, and names it
+        return {**told_apart(schema_value)}
+    return schema_value
 
 
 def _first_line(message: str) -> str:
