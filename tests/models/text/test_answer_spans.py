@@ -55,8 +55,9 @@ def test_answers_with_what_closes_them_are_the_models(tokenizer: Tokenizer, temp
 
 
 FIRST_ROLE = (  # as templates with a system message have it, no conversation is empty
-    "{% if messages[0].role == 'system' %}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}<|end|>\n"
-    "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    "{% if messages[0].role == 'system' %}{% endif %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
 
 

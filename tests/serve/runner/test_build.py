@@ -160,7 +160,7 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
 
 def test_memory_of_which_a_small_model_could_use_a_part_alone_must_be_there_too(tmp_path: Path) -> None:
     folder = saved(tmp_path)
-    with pytest.raises(ModelError, match="a cache of 1099511627776 MiB does not fit: [0-9]+ MiB are free on cpu"):
+    with pytest.raises(ModelError, match=r"a cache of 1099511627776 MiB does not fit: [0-9]+ MiB are free on cpu"):
         build.runner(folder, build.RunnerOptions(device="cpu", memory=1 << 60))
 
 

@@ -43,7 +43,10 @@ def test_answers_alone_are_learned_with_what_ends_them(template: Template) -> No
 
 def test_text_parts_are_one_text_as_when_served(template: Template, tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "blue"}, {"type": "text", "text": " left"}]
-    rows = [chat("red", "blue left"), {"messages": [{"role": "user", "content": parts[:1]}, {"role": "assistant", "content": parts}]}]
+    rows = [
+        chat("red", "blue left"),
+        {"messages": [{"role": "user", "content": parts[:1]}, {"role": "assistant", "content": parts}]},
+    ]
     found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
     learned = {said(template, example) for example in (*found.train, *found.validation)}
     assert {answer for _, answer in learned} == {"blue left<|end|>"}
@@ -83,11 +86,16 @@ def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: 
     assert pairs == {("blue<|end|>", "green<|end|>"), ("two<|end|>", "three<|end|>")}
 
 
-def test_of_conversations_that_begin_with_an_answer_none_has_an_empty_prompt(template: Template, tmp_path: Path) -> None:
+def test_of_conversations_that_begin_with_an_answer_none_has_an_empty_prompt(
+    template: Template, tmp_path: Path
+) -> None:
     rows = [{"messages": [{"role": "assistant", "content": word}]} for word in ("red", "blue")]
     found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
     assert found.prompts == []
-    assert {said(template, example)[1] for example in (*found.train, *found.validation)} == {"red<|end|>", "blue<|end|>"}
+    assert {said(template, example)[1] for example in (*found.train, *found.validation)} == {
+        "red<|end|>",
+        "blue<|end|>",
+    }
 
 
 def test_a_share_is_held_out_and_copies_stay_together(template: Template, tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ class RequestOutput:
 
     def _finish(self, update: Update, count: int, text: str, finish: Finish) -> TextDelta:
         self._done = True
-        return TextDelta(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error, update.field)
+        return TextDelta(
+            text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error, update.field
+        )
 
     def _find(self, text: str) -> int | None:
         """Where the stop string starts that is complete first, however many characters a token has."""

@@ -19,7 +19,7 @@ _MOST_BEHIND = 2048
 
 
 class Draft:
-    """The two models have one tokenizer; their tables may have rows beyond it, of which none has as many as the other."""
+    """The two models have one tokenizer; their tables may have rows beyond it, one more than the other."""
 
     def __init__(self, runner: Runner, *, vocabulary: int) -> None:
         """`vocabulary` is the large model's: no token beyond it is proposed."""
@@ -48,9 +48,10 @@ class Draft:
     def _knows(self, request: Request) -> bool:
         """Whether the small model has a row for each token that it would read or weigh."""
         known = self._runner.vocabulary
-        return max(request.tokens[request.drafted :], default=0) < known and max(
-            request.sampling.logit_bias, default=0
-        ) < known
+        return (
+            max(request.tokens[request.drafted :], default=0) < known
+            and max(request.sampling.logit_bias, default=0) < known
+        )
 
     def _near_enough(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
         """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""

@@ -84,7 +84,7 @@ def answering(request: ChatRequest, prompt: Prompt, tools: Sequence[Tool], prepa
 
 
 def blame(error: ApiError, request: ChatRequest, tools: Sequence[Tool]) -> None:
-    """Have an error of the answer's grammar say whose schema cannot be used, as far as no tokenizer is needed for it."""
+    """Have an error of the answer's grammar say whose schema cannot be used, as far as no tokenizer is needed."""
     from llguidance import LLMatcher
 
     for number, tool in enumerate(tools):

@@ -56,9 +56,7 @@ class FieldNames:
 class Generation:
     """Sequences that the engine has taken. Whoever begins one closes it, whatever happens in between."""
 
-    def __init__(
-        self, group: RequestGroup, outputs: Sequence[RequestOutput], usage: Usage, fields: FieldNames
-    ) -> None:
+    def __init__(self, group: RequestGroup, outputs: Sequence[RequestOutput], usage: Usage, fields: FieldNames) -> None:
         self.usage, self._fields = usage, fields
         self._group, self._outputs = group, outputs
         self.prompts: dict[int, tuple[TokenLogprobs, ...]] = {}  # of sequences whose prompts' tokens were asked for
@@ -141,7 +139,12 @@ class NoTokens(Generation):
 def joined(head: TextDelta, tail: TextDelta) -> TextDelta:
     """Two pieces of the same sequence as one."""
     return TextDelta(
-        head.text + tail.text, head.tokens + tail.tokens, head.logprobs + tail.logprobs, tail.finish, tail.error, tail.field
+        head.text + tail.text,
+        head.tokens + tail.tokens,
+        head.logprobs + tail.logprobs,
+        tail.finish,
+        tail.error,
+        tail.field,
     )
 
 
