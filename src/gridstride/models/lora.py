@@ -73,6 +73,13 @@ def targets(words: str, config: DecoderConfig) -> tuple[str, ...]:
     return chosen
 
 
+def widest(targets: tuple[str, ...], config: DecoderConfig) -> int:
+    """The largest width, of what goes in or comes out, of the layers with these names."""
+    attention = config.heads * config.head_width
+    widths = {"q_proj": attention, "o_proj": attention}  # keys and values have fewer heads
+    return max(max(config.width, widths.get(name, 0 if name in _ATTENTION else config.hidden)) for name in targets)
+
+
 def check_family(config: DecoderConfig) -> None:
     """ModelError for those whose checkpoints have queries, keys and values in one matrix: PEFT's names differ."""
     separate = [family for family, facts in FAMILIES.items() if facts.naming not in ("fused", "conv1d")]

@@ -171,6 +171,8 @@ class TrainingLoop:
     def _diverged(self, step: int, loss: float, lr: float) -> str:
         optimiser, last = self.config.optimiser, self.trainer.checkpoints.latest()
         what = "a gradient is not finite" if math.isfinite(loss) else f"the loss is {loss}"
+        if step == 0:
+            return f"step 0: {what} before anything was learned: look at the weights, and at run.precision"
         lower = ["--set", f"optimiser.lr={optimiser.lr / 3:.2g}"]
         if optimiser.kind == "muon":
             lower += ["--set", f"optimiser.matrix_lr={optimiser.matrix_lr / 3:.2g}"]
@@ -211,7 +213,7 @@ class TrainingLoop:
         loss = evaluate.mean_loss(trainer.loss, trainer.task.validation(most=most), trainer.parallel)
         trainer.module.train()
         if not math.isfinite(loss):
-            raise TrainFailed(self._diverged(self.progress.step, loss, 0.0))
+            raise TrainFailed(self._diverged(self.progress.step, loss, self.trainer.rate))
         return loss
 
     def _export(self) -> None:

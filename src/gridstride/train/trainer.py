@@ -96,6 +96,11 @@ class Trainer:
         self.progress.step += 1
         return Stepped(self.progress.step, loss, norm, rate)
 
+    @property
+    def rate(self) -> float:
+        """The learning rate of the last step."""
+        return self.optimisers.rate
+
     def loss(self, *rows: Tensor) -> Tensor:
         """Mean loss of some rows, in the run's precision; not compiled, as validation has other shapes."""
         return self._loss(self.module, rows)

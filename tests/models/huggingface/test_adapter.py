@@ -128,6 +128,54 @@ def test_what_is_not_supported_is_refused_by_name(saved: Saved, fields: dict[str
         adapter.read(folder, base_folder)
 
 
+UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
+    "fewer names": ({"target_modules": ["q_proj"]}, "do not name layers.0.mlp.down_proj, .* which adapter_model"),
+    "more names": (
+        {"target_modules": ["q_proj", "v_proj", "down_proj", "o_proj"]},
+        "name layers.0.self_attn.o_proj.* does not hold",
+    ),
+    "all layers": ({"target_modules": "all-linear"}, "name layers.0.mlp.gate_proj.* does not hold"),
+    "an expression": ({"target_modules": r".*\.[qv]_proj"}, "do not name layers.0.mlp.down_proj"),
+    "no expression": ({"target_modules": "("}, "target_modules is .* it is no regular expression"),
+    "a number": ({"target_modules": 1}, "a text or a list of texts is needed"),
+    "no names": ({"target_modules": [1]}, "a text or a list of texts is needed"),
+    "some layers": ({"layers_to_transform": [0]}, "do not name layers.1.mlp.down_proj"),
+    "one layer": ({"layers_to_transform": 1, "layers_pattern": "layers"}, "do not name layers.0.mlp.down_proj"),
+    "no layers": ({"layers_to_transform": [0, 1], "layers_pattern": "h"}, "do not name layers.0.mlp.down_proj"),
+    "no layer": ({"layers_to_transform": "0"}, "a layer's number or a list of such is needed"),
+    "left out": ({"exclude_modules": ["v_proj"]}, "do not name layers.0.self_attn.v_proj"),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), UNLIKE.values(), ids=UNLIKE.keys())
+def test_a_config_that_names_other_layers_than_the_file_holds_is_refused(
+    saved: Saved, fields: dict[str, Any], message: str
+) -> None:
+    base_folder, folder, _ = saved
+    edit(folder, **fields)
+    with pytest.raises(ModelError, match=message):
+        adapter.read(folder, base_folder)
+
+
+ALIKE: tuple[dict[str, Any], ...] = (
+    {"target_modules": r".*\.(q_proj|v_proj|down_proj)"},
+    {"target_modules": ["self_attn.q_proj", "self_attn.v_proj", "mlp.down_proj"]},
+    {"target_modules": [f"model.layers.{n}.{m}" for n in (0, 1) for m in
+                        ("self_attn.q_proj", "self_attn.v_proj", "mlp.down_proj")], "layers_to_transform": [0]},
+    {"target_modules": ["q_proj", "v_proj", "k_proj", "down_proj"], "exclude_modules": r".*\.k_proj"},
+    {"layers_to_transform": [0, 1], "layers_pattern": ["h", "layers"]},
+    {"layers_to_transform": [], "target_modules": ["v_proj", "down_proj", "q_proj"]},
+    {"target_modules": None},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", ALIKE)
+def test_layers_may_be_named_in_each_of_pefts_ways(saved: Saved, fields: dict[str, Any]) -> None:
+    base_folder, folder, _ = saved
+    edit(folder, **fields)
+    assert len(adapter.read(folder, base_folder).weights) == 6
+
+
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "fewer layers": ({"layers": 1}, "trained on other weights"),
     "other weights": ({"seed": 1}, 'trained on other weights than those of .*: on ".*base"'),
@@ -185,6 +233,17 @@ def test_what_is_no_adapter_is_refused(saved: Saved, tmp_path: Path) -> None:
         adapter.read(folder, base_folder)
     (folder / adapter.WEIGHTS).unlink()
     with pytest.raises(ModelError, match=r"has no adapter_model.safetensors"):
+        adapter.read(folder, base_folder)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_weights_that_are_no_finite_numbers_are_refused(saved: Saved, number: float) -> None:
+    base_folder, folder, _ = saved
+    weights = load_file(folder / adapter.WEIGHTS)
+    name = max(weights)
+    weights[name][0, 0] = number
+    save_file(weights, folder / adapter.WEIGHTS)
+    with pytest.raises(ModelError, match=f"{name} holds NaN or infinite numbers"):
         adapter.read(folder, base_folder)
 
 

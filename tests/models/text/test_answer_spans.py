@@ -54,6 +54,29 @@ def test_answers_with_what_closes_them_are_the_models(tokenizer: Tokenizer, temp
     assert whole.text == "<system>short</s><user>one?</s><assistant>1</s><user>two?</s><assistant>2</s>"
 
 
+FIRST_ROLE = (  # as templates with a system message have it, no conversation is empty
+    "{% if messages[0].role == 'system' %}{% endif %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+@pytest.mark.parametrize("heading", ["{% if add_generation_prompt %}<assistant>{% endif %}", ""])
+def test_a_conversation_may_begin_with_the_assistant(tokenizer: Tokenizer, heading: str) -> None:
+    template = FIRST_ROLE[: FIRST_ROLE.index("{% if add_gen")] + heading
+    talk = [{"role": "assistant", "content": " hello "}, {"role": "user", "content": "hi"}]
+    assert answers(tokenizer, template, talk) == [["hello<|end|>\n"]]
+    tokenizer.eos = frozenset({0})  # <|end|>
+    assert answers(tokenizer, template, talk) == [["hello<|end|>"]]
+    if heading:
+        assert answers(tokenizer, template, [*talk, {"role": "assistant", "content": "2"}])[0][0] == "hello<|end|>"
+
+
+def test_a_first_answer_that_the_template_leaves_out_is_refused(tokenizer: Tokenizer) -> None:
+    with pytest.raises(ModelError, match="cannot be told from the rest"):
+        rendered(tokenizer, "{% for m in messages %}<{{ m.role }}>{% endfor %}", TALK[2:3])
+
+
 def test_what_the_user_says_last_is_not_learned(tokenizer: Tokenizer) -> None:
     assert answers(tokenizer, PLAIN, [*TALK, {"role": "user", "content": "three?"}]) == [["1</s>", "2</s>"]]
 

@@ -57,6 +57,8 @@ def test_sizes_and_tokens(prompt: list[int], max_tokens: int, field: str, limit:
         ("presence_penalty", math.inf),
         ("frequency_penalty", math.nan),
         ("repetition_penalty", 0.0),
+        ("repetition_penalty", 1e-300),
+        ("repetition_penalty", 1e300),
         ("logit_bias", {40: 1.0}),
         ("logit_bias", {1: math.inf}),
         ("logprobs", -1),

@@ -95,3 +95,34 @@ def test_a_sequence_that_the_draft_cannot_bear_goes_on_to_its_end() -> None:
     assert good == alone([4, 5])
     assert bad == alone([1, NOT_FINITE])[: len(bad)]
     assert engine.stats().accepted_tokens > 0
+
+
+def beyond(history: Sequence[int]) -> int:
+    """Every third token is one that the large model does not have."""
+    return next_token(history) if len(history) % 3 else 40
+
+
+def test_tokens_that_the_large_model_does_not_have_are_not_proposed() -> None:
+    engine, texts = served(FakeDraft(**SIZES, text=beyond), [1, 2, 3], [4, 5])
+    assert texts == [alone([1, 2, 3]), alone([4, 5])]
+    assert 0 < engine.stats().accepted_tokens == engine.stats().draft_tokens
+
+
+class Short(FakeDraft):
+    """Its table ends at token 20."""
+
+    vocabulary = 20
+
+    def execute(self, batch: Batch) -> Sampled:
+        assert max(batch.tokens) < 20
+        assert all(max(draw.sampling.logit_bias, default=0) < 20 for draw in batch.draws)
+        return super().execute(batch)
+
+
+def test_a_sequence_with_a_token_that_the_draft_does_not_have_goes_on_without_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    small = Short(**SIZES, text=lambda history: next_token(history) % 20)
+    _, texts = served(small, [1, 30, 3], [4, 5])
+    assert texts == [alone([1, 30, 3]), alone([4, 5])]
+    assert not [record for record in caplog.records if record.exc_info]

@@ -21,7 +21,7 @@ from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.batch import Batch, Sampled
 from gridstride.serve.engine.engine import Engine
-from gridstride.serve.engine.grammar import Grammars
+from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars
 from gridstride.serve.engine.messages import Update
 from gridstride.serve.runner.torch.sampler import sample
 
@@ -222,10 +222,71 @@ def test_a_text_keeps_to_a_regex_or_a_grammar(schema: str, pattern: str) -> None
         assert re.fullmatch(pattern, text(updates))
 
 
-@pytest.mark.parametrize("schema", ["regex:(", "lark:start: nothing"])
+@pytest.mark.parametrize(
+    "schema", ["regex:(", "lark:start: nothing", "regex:a{1000}{1000}", 'lark:start: "a"{1000000}']
+)
 def test_what_is_no_regex_or_grammar_is_refused(schema: str) -> None:
     with pytest.raises(Refused, match="cannot be used"):
         engine().submit(schema_request("a", schema))
+
+
+def union(name: str, number: str) -> dict[str, Any]:
+    kind = {"const": name, "default": name, "type": "string"}  # with a default: pydantic does not require it
+    return {"type": "object", "properties": {"kind": kind, number: {"type": "integer"}}, "required": [number]}
+
+
+UNION = {
+    "$defs": {"C": union("c", "n"), "D": union("d", "m")},
+    "type": "object", "required": ["pet"], "additionalProperties": False,
+    "properties": {"pet": {
+        "discriminator": {"mapping": {"c": "#/$defs/C", "d": "#/$defs/D"}, "propertyName": "kind"},
+        "oneOf": [{"$ref": "#/$defs/C"}, {"$ref": "#/$defs/D"}],
+    }},
+}  # fmt: skip
+
+
+def spelled(schema: Any, text: str) -> bool:
+    """Whether a text of this schema may be this one."""
+    made = Grammars(folder(), vocabulary=VOCABULARY, eos=tokenizer().eos).start(json.dumps(schema))
+    ids = tokenizer().encode(text)
+    return made.fitting(ids) == ids
+
+
+def test_a_discriminated_union_says_which_alternative_it_is() -> None:
+    assert spelled(UNION, '{"pet": {"kind": "c", "n": 1}}')
+    assert spelled(UNION, '{"pet": {"kind": "d", "m": 1}}')
+    assert not spelled(UNION, '{"pet": {"n": 1')
+    assert not spelled(UNION, '{"pet": {"kind": "d", "n": 1')
+
+
+def test_alternatives_that_overlap_are_taken() -> None:
+    overlapping = {"oneOf": [{"type": "integer", "maximum": 5}, {"type": "integer", "minimum": 3}, {"type": "null"}]}
+    assert spelled(overlapping, "null")
+    assert spelled(overlapping, "9")
+    assert not spelled(overlapping, '"')
+
+
+def test_a_text_that_comes_to_be_too_complex_is_its_own_requests_fault() -> None:
+    """The model is well: health looks at the steps that failed."""
+    made = engine()
+    made.submit(submit("a", [1, 2], schema="lark:start: A B\nA: /[0-9]{4}/\nB: /a{1000}{1000}/", max_tokens=40))
+    (updates,) = run(made).values()
+    assert (updates[-1].finish, updates[-1].field) == ("error", "schema")
+    assert "the text cannot go on by its schema" in str(updates[-1].error)
+    assert made.failed_steps == 0
+
+
+def test_what_no_token_spells_is_the_schemas_fault() -> None:
+    class Empty:
+        def compute_bitmask(self) -> bytes:
+            return bytes(8)
+
+        def is_error(self) -> bool:
+            return False
+
+    matcher: Any = Empty()
+    with pytest.raises(GrammarError, match="no token of the model's spells what must come next"):
+        Grammar(matcher).mask()
 
 
 def test_no_text_ends_before_its_least_tokens() -> None:

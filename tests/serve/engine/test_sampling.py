@@ -6,6 +6,7 @@ import importlib
 import sys
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from gridstride.serve.engine import sampling
@@ -33,3 +34,18 @@ def fresh(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Import it anew, and leave the one that others use in its place."""
     monkeypatch.delitem(sys.modules, module.__name__)
     importlib.import_module(module.__name__)
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(-1, 0), (5, 5), (10**30, 1 << 24)])
+def test_the_likeliest_of_more_tokens_than_there_are_is_all_of_them(asked: int, taken: int) -> None:
+    """A GPU's steps hold the number in 32 bits."""
+    assert sampling.Sampling.of(top_k=asked).top_k == taken
+
+
+@pytest.mark.parametrize("penalty", [0.01, 100.0])
+def test_no_logit_becomes_infinite_by_a_penalty(penalty: float) -> None:
+    """The largest that a model gives in bf16 or fp32 are far below 1e36: either bound leaves them finite."""
+    assert sampling.RULES["repetition_penalty"].fits is not None
+    assert sampling.RULES["repetition_penalty"].fits(penalty)
+    with np.errstate(over="raise"):
+        assert np.isfinite([np.float32(1e36) / np.float32(penalty), np.float32(-1e36) * np.float32(penalty)]).all()

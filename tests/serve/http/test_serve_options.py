@@ -57,7 +57,14 @@ def test_an_options_error_has_its_field(live: Live) -> None:
     """As the field is written, at a sentence's beginning too."""
     error = live.complete("a", logit_bias={"999999": 1}).json()["error"]
     assert error["message"].startswith("'logit_bias' is 999999, but ")
-    assert live.complete("a", guided_regex="[0").json()["error"]["param"] == "guided_regex"
+    later = "start: A B\nA: /[0-9]{4}/\nB: /a{1000}{1000}/"  # too large once its text has begun
+    for name, what in (("guided_regex", "[0"), ("guided_regex", "a{1000}{1000}"), ("guided_grammar", later)):
+        answer = live.complete("a", **{name: what, "max_tokens": 20})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
+    answer = live.complete("a", repetition_penalty=1e-300)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "repetition_penalty")
+    assert "greater than or equal to 0.01" in answer.json()["error"]["message"]
+    assert live.complete("a", temperature=1e-300, max_tokens=2).status_code == 200
 
 
 def test_a_text_that_repeats_itself_is_guessed_as_the_metrics_say(live: Live) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 import torch
 from families import saved
 
@@ -157,8 +158,30 @@ def test_a_cache_that_does_not_fit_is_refused_with_what_is_free(
         build.runner(saved(tmp_path), build.RunnerOptions(device="cpu", memory=8 << 20))
 
 
+def test_memory_of_which_a_small_model_could_use_a_part_alone_must_be_there_too(tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    with pytest.raises(ModelError, match=r"a cache of 1099511627776 MiB does not fit: [0-9]+ MiB are free on cpu"):
+        build.runner(folder, build.RunnerOptions(device="cpu", memory=1 << 60))
+
+
+def spelled(folder: Path, *, words: int = 50, first: str = "w0", **changes: Any) -> Path:
+    """A model with a tokenizer of fewer words than its table has rows, as many are."""
+    saved(folder, **changes)
+    names = [first, *(f"w{number}" for number in range(1, words))]
+    model = tokenizers.models.WordLevel({name: id for id, name in enumerate(names)}, unk_token=first)
+    tokenizers.Tokenizer(model).save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.mark.parametrize("rows", [50, 60, 64, 80])
+def test_a_draft_may_have_a_table_of_another_size(tmp_path: Path, rows: int) -> None:
+    large, small = spelled(tmp_path / "large"), spelled(tmp_path / "small", vocab_size=rows)
+    made = build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=small))
+    assert (made.vocabulary, build.drafting(small, made).vocabulary) == (61, rows)
+
+
 def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path) -> None:
-    large, small = saved(tmp_path / "large"), saved(tmp_path / "small", num_hidden_layers=1)
+    large, small = spelled(tmp_path / "large"), spelled(tmp_path / "small", num_hidden_layers=1)
     made = build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, block_size=4, draft=small))
     assert made.blocks == (1 << 20) // (4 * 3 * 2 * 2 * 8 * 4)  # three layers together
     draft = build.drafting(small, made)
@@ -168,7 +191,8 @@ def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path)
 @pytest.mark.parametrize(
     ("small", "options", "message"),
     [
-        ({"vocab_size": 60}, {}, "its vocabulary has 60 tokens, the model's 61"),
+        ({"words": 49}, {}, "a draft model needs the model's tokenizer, and its token 49 is nothing, not 'w49'"),
+        ({"first": "a"}, {}, "a draft model needs the model's tokenizer, and its token 0 is 'a', not 'w0'"),
         ({"max_position_embeddings": 32}, {}, "its context is 32, the model's 64: --max-model-len 32 makes them fit"),
         ({}, {"tensor_parallel": 2}, "leave --tensor-parallel-size out, or --speculate ngram"),
     ],
@@ -176,13 +200,13 @@ def test_a_draft_has_as_many_blocks_and_both_fit_into_the_memory(tmp_path: Path)
 def test_a_draft_that_cannot_guess_for_the_model_is_refused(
     tmp_path: Path, small: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", **small)
+    large, draft = spelled(tmp_path / "large"), spelled(tmp_path / "small", **small)
     with pytest.raises(ModelError, match=re.escape(message)):
         build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, **options))
 
 
 def test_a_shorter_context_makes_a_draft_with_a_short_one_fit(tmp_path: Path) -> None:
-    large, draft = saved(tmp_path / "large"), saved(tmp_path / "small", max_position_embeddings=32)
+    large, draft = spelled(tmp_path / "large"), spelled(tmp_path / "small", max_position_embeddings=32)
     assert build.runner(large, build.RunnerOptions(device="cpu", memory=1 << 20, draft=draft, longest=32)).context == 32
 
 

@@ -38,7 +38,21 @@ def test_answers_alone_are_learned_with_what_ends_them(template: Template) -> No
         "<|start|>user\nred<|end|>\n<|start|>assistant\nblue<|end|>\n"
         "<|start|>user\nleft<|end|>\n<|start|>assistant\nright<|end|>\n"
     )
-    assert learned == "blue<|end|>\nright<|end|>\n"
+    assert learned == "blue<|end|>right<|end|>"
+
+
+def test_text_parts_are_one_text_as_when_served(template: Template, tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "blue"}, {"type": "text", "text": " left"}]
+    rows = [
+        chat("red", "blue left"),
+        {"messages": [{"role": "user", "content": parts[:1]}, {"role": "assistant", "content": parts}]},
+    ]
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
+    learned = {said(template, example) for example in (*found.train, *found.validation)}
+    assert {answer for _, answer in learned} == {"blue left<|end|>"}
+    pairs = [{"prompt": [{"role": "user", "content": parts}], "chosen": word, "rejected": "no"} for word in ("a", "b")]
+    both = data.preferences(str(write_rows(tmp_path / "p.jsonl", pairs)), template, length=64, share=0.5)
+    assert len(both.train) + len(both.validation) == 2
 
 
 def test_a_template_may_mark_them_itself(tmp_path: Path) -> None:
@@ -69,7 +83,19 @@ def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: 
         tuple(said(template, side)[1] for side in (pair.chosen, pair.rejected))
         for pair in (*found.train, *found.validation)
     }
-    assert pairs == {("blue<|end|>\n", "green<|end|>\n"), ("two<|end|>\n", "three<|end|>\n")}
+    assert pairs == {("blue<|end|>", "green<|end|>"), ("two<|end|>", "three<|end|>")}
+
+
+def test_of_conversations_that_begin_with_an_answer_none_has_an_empty_prompt(
+    template: Template, tmp_path: Path
+) -> None:
+    rows = [{"messages": [{"role": "assistant", "content": word}]} for word in ("red", "blue")]
+    found = read(template, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
+    assert found.prompts == []
+    assert {said(template, example)[1] for example in (*found.train, *found.validation)} == {
+        "red<|end|>",
+        "blue<|end|>",
+    }
 
 
 def test_a_share_is_held_out_and_copies_stay_together(template: Template, tmp_path: Path) -> None:
@@ -107,7 +133,13 @@ BAD: dict[str, tuple[Any, str]] = {
         "line 2: .* the role 'bot'; it can be system",
     ),
     "no content": ({"messages": [{"role": "user"}]}, "line 2: .* has no text: content must be a string"),
+    "no parts": ({"messages": [USER, {"role": "assistant", "content": []}]}, r"\[1\] has no text: content must be"),
+    "a picture": (
+        {"messages": [{"role": "user", "content": [{"type": "image_url"}]}, {"role": "assistant", "content": "a"}]},
+        r"line 2: \"messages\"\[0\] has a part 'image_url': each must be \{\"type\": \"text\"",
+    ),
     "no answer": ({"messages": [USER]}, "line 2: no message of the role assistant: there is nothing to learn"),
+    "half a character": (chat("a", "b\ud800"), r"line 2: \"messages\" has half a character, '\\ud800'"),
     "an empty answer": ({"messages": [USER, EMPTY]}, r"line 2: \"messages\"\[1\] is an empty answer"),
 }
 
@@ -124,6 +156,10 @@ def test_a_bad_line_is_said_with_file_and_number(template: Template, tmp_path: P
 BAD_PAIRS: dict[str, tuple[dict[str, Any], str]] = {
     "a conversation": (chat("a", "b"), 'no "prompt" .*conversations are for --set tune.objective=sft'),
     "no other answer": ({"prompt": "a", "chosen": "b"}, r"no \"rejected\" \(it has 'prompt', 'chosen'\)"),
+    "half a character": (
+        {"prompt": "a", "chosen": "b", "rejected": "\udc00"},
+        r"\"rejected\" has half a character, '\\udc00'",
+    ),
     "an empty answer": ({"prompt": "a", "chosen": "b", "rejected": ""}, r"\"rejected\"\[0\] is an empty answer"),
     "the same twice": ({"prompt": "a", "chosen": "b", "rejected": "b"}, '"chosen" and "rejected" are the same'),
     "the user's": ({"prompt": "a", "chosen": [USER], "rejected": "c"}, '"chosen" ends with the role user'),

@@ -55,6 +55,14 @@ def test_a_line_that_holds_no_object(line: bytes, message: str) -> None:
         parsed(line)
 
 
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_the_column_of_a_line_that_is_cut_is_that_behind_it(end: bytes) -> None:
+    with pytest.raises(ValueError, match=r"Expecting value at column 7\)"):
+        parsed(b'{"a": ' + end)
+    with pytest.raises(ValueError, match=r"delimiter at column 8\)"):
+        parsed(b'{"a": 1' + end)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TrainError, match=r"cannot read .*gone\.jsonl: No such file"):
         list(rows(tmp_path / "gone.jsonl", text, what="texts"))

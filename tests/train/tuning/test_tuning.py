@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from gridstride.models.huggingface import adapter
 from gridstride.models.huggingface import folder as models
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train import run as runs
-from gridstride.train.checkpoint.folder import RunFolder, opened
+from gridstride.train.checkpoint.folder import RunFolder, compatible, opened
+from gridstride.train.config import run_config as settings
 from gridstride.train.errors import TrainError, TrainFailed
 from gridstride.train.loop import RunEnd, TrainingLoop
 from gridstride.train.optim import speed
@@ -210,6 +212,29 @@ def test_a_run_that_fails_says_how_to_begin_it_anew(tmp_path: Path) -> None:
         run(made)
 
 
+def test_a_validation_that_diverged_says_the_rate_of_the_last_step(tmp_path: Path) -> None:
+    changes = ("optimiser.lr=1e30", "run.save_every=0", "run.evaluate_every=1", "schedule.warmup=1")
+    with pytest.raises(TrainFailed, match=r"step 1: the loss is nan, at learning rate 1e\+30"):
+        run(trainer(tmp_path, *changes))
+
+
+def test_a_base_that_gives_no_number_is_not_the_rates_fault(tmp_path: Path) -> None:
+    made = trainer(tmp_path)
+    with torch.no_grad():
+        made.decoder.embed_tokens.weight.fill_(math.nan)
+    with pytest.raises(TrainFailed, match="step 0: the loss is nan before anything was learned") as failed:
+        run(made)
+    assert "optimiser.lr" not in str(failed.value)
+
+
+def test_the_record_of_a_run_has_no_other_shape_than_the_bases(tmp_path: Path) -> None:
+    made = trainer(tmp_path, "model.width=640")
+    saved = tomllib.loads(made.folder.config.read_text())
+    assert "model" not in saved
+    assert saved["tune"]["base"] == f"{tmp_path}/base"
+    compatible(made.config, settings.load(made.folder.config))
+
+
 def test_rows_longer_than_the_context_are_said(tmp_path: Path) -> None:
     write_base(tmp_path / "base")
     write_rows(tmp_path / "chats.jsonl", [*conversations(8), chat("red", "blue " * 60)])
@@ -299,6 +324,14 @@ def test_gpt2_is_tuned_whole(tmp_path: Path) -> None:
     made = trainer(tmp_path, "tune.method=full", "optimiser.lr=0.005")
     run(made)
     torch.testing.assert_close(logits(models.load(made.folder.model)), logits(made.decoder))
+
+
+@pytest.mark.parametrize(("targets", "widest"), [("all-linear", 48), ("q_proj,k_proj", 32)])
+def test_a_rank_above_the_widest_layer_is_refused(tmp_path: Path, targets: str, widest: int) -> None:
+    words = f"tune.targets={targets}"
+    assert tuning.base_of(config(tmp_path, words, f"tune.rank={widest}")).lora is not None
+    with pytest.raises(TrainError, match=f"tune.rank = {widest + 1} is above {widest}, the width of the widest layer"):
+        tuning.task(config(tmp_path, words, f"tune.rank={widest + 1}"), lambda _: None)
 
 
 def test_what_changed_meanwhile_is_refused_when_a_run_goes_on(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
@@ -21,7 +21,7 @@ from gridstride.models.huggingface.fields import Fields, read_object, shown
 from gridstride.models.huggingface.hf_config import from_hf
 from gridstride.models.huggingface.hf_names import stored_tensor
 from gridstride.models.huggingface.saving import new_folder, text_of
-from gridstride.models.lora import LoraConfig, LoraLinear, check_family, linears, put, updated
+from gridstride.models.lora import ALL, LoraConfig, LoraLinear, check_family, linears, put, targets, updated
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."  # of PEFT's two wrappers
@@ -89,7 +89,10 @@ def read(folder: str | Path, base: Path) -> Adapter:
         tensors = {name: stored.read(name) for name in stored.headers}
         _check_base(path, base, stored.metadata(WEIGHTS).get(_BASE))
     weights = _pairs(path, tensors)
-    _check_shapes(path, base, config, weights, rank)
+    with torch.device("meta"):
+        layers = dict(linears(Decoder(config)))
+    _check_shapes(path, base, layers, weights, rank)
+    _check_targets(fields, config, layers, weights)
     return Adapter(path, rank, scale, weights)
 
 
@@ -114,6 +117,8 @@ def _pairs(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tenso
     for name, tensor in tensors.items():
         if (match := _NAME.fullmatch(name)) is None:
             raise ModelError(f"{folder / WEIGHTS} holds {name}, which is no update of a decoder's linear layer")
+        if not tensor.isfinite().all():
+            raise ModelError(f"{folder / WEIGHTS}: {name} holds NaN or infinite numbers")
         halves.setdefault(match[1], {})[match[2]] = tensor.clone()
     if not halves:
         raise ModelError(f"{folder / WEIGHTS} holds no update")
@@ -124,10 +129,8 @@ def _pairs(folder: Path, tensors: Mapping[str, Tensor]) -> dict[str, tuple[Tenso
 
 
 def _check_shapes(
-    folder: Path, base: Path, config: DecoderConfig, weights: Mapping[str, tuple[Tensor, Tensor]], rank: int
+    folder: Path, base: Path, layers: Mapping[str, nn.Linear], weights: Mapping[str, tuple[Tensor, Tensor]], rank: int
 ) -> None:
-    with torch.device("meta"):
-        layers = dict(linears(Decoder(config)))
     if surplus := weights.keys() - layers.keys():
         raise ModelError(f"{folder} is an adapter of another model: {base} has no {some(surplus)}")
     for name, (first, second) in weights.items():
@@ -138,6 +141,73 @@ def _check_shapes(
         if (first.shape[1], second.shape[0]) != (layer.in_features, layer.out_features):
             theirs, ours = f"{first.shape[1]} to {second.shape[0]}", f"{layer.in_features} to {layer.out_features}"
             raise ModelError(f"{folder} is an adapter of another model: its {name} is {theirs}, that of {base} {ours}")
+
+
+def _check_targets(
+    fields: Fields, config: DecoderConfig, layers: Mapping[str, nn.Linear], weights: Mapping[str, object]
+) -> None:
+    """What the config says is updated must be what the file updates: the rest would be left out without a word."""
+    if fields.values.get("target_modules") is None:  # older versions left it to the model's kind
+        return
+    usual = targets(ALL, config)
+    candidates = {name for name in layers if name.rpartition(".")[2] in usual}
+    named = {name for name in candidates if _targeted(fields, name)}
+    if not_named := weights.keys() - named:
+        raise ModelError(f"{fields.where}: its target_modules do not name {some(not_named)}, which {WEIGHTS} holds")
+    if missing := named - weights.keys():
+        raise ModelError(f"{fields.where}: its target_modules name {some(missing)}, which {WEIGHTS} does not hold")
+
+
+def _targeted(fields: Fields, name: str) -> bool:
+    """Whether an update is meant for a layer of the decoder, by PEFT's rules (`check_target_module_exists`)."""
+    key = f"model.{name}"
+    chosen = fields.values["target_modules"]
+    if fields.values.get("exclude_modules") and _matches(fields, "exclude_modules", key):
+        return False
+    if chosen == ALL:
+        return True
+    only = _whole_numbers(fields, "layers_to_transform")
+    matched = _matches(fields, "target_modules", key)
+    if not matched or not only or isinstance(chosen, str) or key in chosen:  # a whole name has its layer already
+        return matched
+    return _layer(fields, key) in only
+
+
+def _matches(fields: Fields, field: str, key: str) -> bool:
+    """A text is a regular expression of the whole name, of a list one is the name's end."""
+    value = fields.values[field]
+    if isinstance(value, str):
+        try:
+            return re.fullmatch(value, key) is not None
+        except re.error as error:
+            raise fields.wrong(field, f"it is no regular expression: {error}") from error
+    if not isinstance(value, list) or not all(isinstance(end, str) for end in value):
+        raise fields.wrong(field, "a text or a list of texts is needed")
+    return any(key == end or key.endswith(f".{end}") for end in value)
+
+
+def _whole_numbers(fields: Fields, field: str) -> list[int]:
+    value = fields.values.get(field)
+    numbers = [] if value is None else value if isinstance(value, list) else [value]
+    if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
+        raise fields.wrong(field, "a layer's number or a list of such is needed")
+    return numbers
+
+
+def _layer(fields: Fields, key: str) -> int | None:
+    """The number of a name's layer, behind one of the words of `layers_pattern` where these are given."""
+    for word in _layer_words(fields):
+        if match := re.match(rf".*\.{word}\.(\d+)\.", key):
+            return int(match[1])
+    return None
+
+
+def _layer_words(fields: Fields) -> Iterator[str]:
+    value = fields.values.get("layers_pattern") or []
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise fields.wrong("layers_pattern", "a text or a list of texts is needed")
+    yield from map(re.escape, words) if words else ("[^.]*",)
 
 
 def _check_base(folder: Path, base: Path, base_digest: str | None) -> None:

@@ -11,7 +11,7 @@ _RULES: dict[str, tuple[Callable[[float], bool], str]] = {
     "temperature": (lambda value: value >= 0, "at least 0"),
     "top_p": (lambda value: 0 < value <= 1, "above 0 and at most 1"),
     "min_p": (lambda value: 0 <= value <= 1, "from 0 to 1"),
-    "repetition_penalty": (lambda value: value > 0, "above 0"),
+    "repetition_penalty": (lambda value: 0.01 <= value <= 100, "from 0.01 to 100"),  # as the engine takes it
 }
 
 

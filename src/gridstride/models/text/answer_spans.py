@@ -1,7 +1,8 @@
 """Where in the text of a conversation the model's own words are: what it is trained on, and nothing else.
 
 A template that marks them (`{% generation %}`) is believed. Of any other the conversation is rendered up to each answer
-and with it: what the second has more is the answer, with what closes it. That holds where a template only adds to what
+and with it: what the second has more is the answer, up to the token that ends it. What a template writes behind that
+token, as ChatML's line break, a model never has to say: it has stopped. That holds where a template only adds to what
 it said before. One that changes it (Qwen3 takes older thoughts away) gives a text for each answer, as the model sees
 the conversation when it gives that answer.
 """
@@ -50,14 +51,36 @@ def rendered(
 
 def _split(tokenizer: Tokenizer, template: str, messages: Messages, tools: Any) -> Rendered:
     """The conversation up to an answer, which its last message is."""
-    prompt_text = _text(tokenizer, template, messages[:-1], tools, begins=True)
     text = _text(tokenizer, template, messages, tools)
+    if len(messages) == 1:
+        prompt_text = text[: _first_answer(tokenizer, template, text, str(messages[0].get("content") or "").strip())]
+    else:
+        prompt_text = _text(tokenizer, template, messages[:-1], tools, begins=True)
     if not text.startswith(prompt_text) or len(text) == len(prompt_text):
         raise ModelError(
             "the chat template writes the messages before an answer otherwise once the answer is there, so what the "
             "model has to say cannot be told from the rest: give a template that marks it with {% generation %}"
         )
-    return Rendered(text, ((len(prompt_text), len(text)),))
+    return Rendered(text, ((len(prompt_text), _end(tokenizer, text, len(prompt_text))),))
+
+
+def _first_answer(tokenizer: Tokenizer, template: str, text: str, content: str) -> int:
+    """Where an answer begins before which nothing was said: templates seldom render no messages.
+
+    Behind what the template writes to begin an answer elsewhere, else where the answer's own words are, else the end.
+    """
+    question = [{"role": "user", "content": "?"}]
+    asked, begun = (_text(tokenizer, template, question, None, begins=begins) for begins in (False, True))
+    heading = begun.removeprefix(asked)
+    if begun != asked and begun.startswith(asked) and heading in text:
+        return text.index(heading) + len(heading)
+    return text.index(content) if content and content in text else len(text)
+
+
+def _end(tokenizer: Tokenizer, text: str, start: int) -> int:
+    """Where an answer that begins at `start` has ended: behind its first end token, or with the text if it has none."""
+    tokens = [token for id in tokenizer.eos if (token := tokenizer.token(id))]
+    return min((at + len(token) for token in tokens if (at := text.find(token, start)) >= 0), default=len(text))
 
 
 def _marked(tokenizer: Tokenizer, template: str, messages: Messages, tools: Any, *, last: bool) -> Rendered:

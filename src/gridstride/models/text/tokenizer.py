@@ -76,6 +76,16 @@ class Tokenizer:
         self._checked_ids.add(id)
         return True
 
+    def difference(self, other: Tokenizer) -> str:
+        """In which token another tokenizer's differ from these, in words; "" where all are the same."""
+        mine, others = (each._tokenizer.get_vocab(with_added_tokens=True) for each in (self, other))
+        if mine == others:
+            return ""
+        texts = [{id: token for token, id in tokens.items()} for tokens in (mine, others)]
+        id = min(id for id in texts[0].keys() | texts[1].keys() if texts[0].get(id) != texts[1].get(id))
+        this, that = (repr(each[id]) if id in each else "nothing" for each in texts)
+        return f"its token {id} is {that}, not {this}"
+
     @cached_property
     def concatenates(self) -> bool:
         """Whether tokens that are whole characters have the same text after any others."""

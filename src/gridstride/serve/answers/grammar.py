@@ -13,6 +13,7 @@ from typing import Any
 
 from gridstride.serve.answers.formats import CallFormat, Glue, Marks
 from gridstride.serve.engine.grammar import OPTIONS
+from gridstride.serve.engine.unions import told_apart
 
 _ANY = r"(.|\n)*"
 _META = frozenset("\\.+*?()|[]{}^$#&-~/")  # not "<" and ">", which escaped are the edges of words
@@ -113,7 +114,7 @@ def _mark(mark: str, id: SpecialId) -> str:
 
 
 def _json(schema: Mapping[str, Any]) -> str:
-    return f"%json {json.dumps({'x-guidance': OPTIONS, **schema})}"
+    return f"%json {json.dumps({'x-guidance': OPTIONS, **told_apart(schema)})}"
 
 
 def _escaped(char: str) -> str:

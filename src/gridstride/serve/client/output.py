@@ -32,6 +32,7 @@ class TextDelta:
     logprobs: tuple[TokenLogprobs, ...] = ()  # of `tokens`, where asked for
     finish: Finish | None = None
     error: str | None = None
+    field: str | None = None  # the request's own, where it is at fault
 
 
 class RequestOutput:
@@ -81,7 +82,9 @@ class RequestOutput:
 
     def _finish(self, update: Update, count: int, text: str, finish: Finish) -> TextDelta:
         self._done = True
-        return TextDelta(text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error)
+        return TextDelta(
+            text, update.tokens[:count], (update.logprobs or ())[:count], finish, update.error, update.field
+        )
 
     def _find(self, text: str) -> int | None:
         """Where the stop string starts that is complete first, however many characters a token has."""

@@ -19,22 +19,39 @@ _MOST_BEHIND = 2048
 
 
 class Draft:
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    """The two models have one tokenizer; their tables may have rows beyond it, one more than the other."""
+
+    def __init__(self, runner: Runner, *, vocabulary: int) -> None:
+        """`vocabulary` is the large model's: no token beyond it is proposed."""
+        self._runner, self._vocabulary = runner, vocabulary
 
     def guess(self, requests: Sequence[tuple[Request, int]], tables: BlockTables) -> list[list[int]]:
         """So many tokens after what is known of each request, drawn as the large model draws; fewer where it cannot."""
         guesses: list[list[int]] = [[] for _ in requests]
-        active = self._near_enough([request for request, _ in requests], tables)
+        for request, _ in requests:
+            request.speculates = request.speculates and self._knows(request)
+        near = self._near_enough([request for request, _ in requests if request.speculates], tables)
+        speculating = [i for i, (request, _) in enumerate(requests) if request.speculates]
+        active = [speculating[i] for i in near]
         while active:
             drawn = self._next([(requests[i][0], guesses[i]) for i in active], tables)
+            goes_on = []
             for i, token in zip(active, drawn, strict=True):
                 if token < 0:  # its logits were not finite, nor will they be
                     requests[i][0].speculates = False
-                else:
+                elif token < self._vocabulary:
                     guesses[i].append(token)
-            active = [i for i in active if requests[i][0].speculates and _may_continue(*requests[i], guesses[i])]
+                    goes_on += [i] if _may_continue(*requests[i], guesses[i]) else []
+            active = goes_on
         return guesses
+
+    def _knows(self, request: Request) -> bool:
+        """Whether the small model has a row for each token that it would read or weigh."""
+        known = self._runner.vocabulary
+        return (
+            max(request.tokens[request.drafted :], default=0) < known
+            and max(request.sampling.logit_bias, default=0) < known
+        )
 
     def _near_enough(self, requests: Sequence[Request], tables: BlockTables) -> list[int]:
         """Those that are near enough to guess; of the first that is not, as much is read as there is room for."""

@@ -13,7 +13,7 @@ from gridstride.serve.engine.admission import Refused, check
 from gridstride.serve.engine.batch import Batch, QueueingRunner, Runner, Sampled, TokenLogprobs
 from gridstride.serve.engine.call_under_way import CallUnderWay
 from gridstride.serve.engine.draws import draws_of, reads_of
-from gridstride.serve.engine.grammar import Grammar, Grammars
+from gridstride.serve.engine.grammar import Grammar, GrammarError, Grammars, words
 from gridstride.serve.engine.messages import Finish, Stats, Submit, Update
 from gridstride.serve.engine.proposer import proposer_of
 from gridstride.serve.engine.request import Request, State
@@ -203,7 +203,8 @@ class Engine:
         try:
             sampled = self._run(work, plan.steps)
         except Exception as error:
-            self._warn(error, len(work))
+            if not isinstance(error, GrammarError):
+                self._warn(error, len(work))
             self._execute_each(work, plan.steps)
         else:
             self.failed_steps = 0
@@ -227,6 +228,8 @@ class Engine:
                 self._scheduler.end_proposal(item[0])
             try:
                 sampled = self._run([item], steps)
+            except GrammarError as error:  # the request's own, not the model's
+                self._end(item[0], "error", error=words(error), field="schema")
             except Exception as error:
                 failed += 1
                 self._end(item[0], "error", error=f"the model could not go on: {type(error).__name__}: {error}")
@@ -294,7 +297,7 @@ class Engine:
         if request.finish is not None:
             self._end(request, request.finish, tokens=tokens, logprobs=logprobs)
         elif request.grammar is not None and (error := request.grammar.misfit(tokens)):
-            self._end(request, "error", tokens=tokens, logprobs=logprobs, error=error)
+            self._end(request, "error", tokens=tokens, logprobs=logprobs, error=error, field="schema")
         else:
             self._updates.append(self._update(request, tokens=tokens, logprobs=logprobs))
 
@@ -306,12 +309,13 @@ class Engine:
         tokens: Sequence[int] = (),
         logprobs: tuple[TokenLogprobs, ...] | None = None,
         error: str | None = None,
+        field: str | None = None,
     ) -> None:
         self._scheduler.leave(request, trusted=error is None)
         request.end(finish)
         del self._requests[request.id]
         self._host_bound -= request.host_bound
-        self._updates.append(self._update(request, tokens=tokens, logprobs=logprobs, error=error))
+        self._updates.append(self._update(request, tokens=tokens, logprobs=logprobs, error=error, field=field))
 
     def _update(
         self,
@@ -320,6 +324,7 @@ class Engine:
         tokens: Sequence[int],
         logprobs: tuple[TokenLogprobs, ...] | None,
         error: str | None = None,
+        field: str | None = None,
     ) -> Update:
         first, request.announced = not request.announced, True
         queued = request.queued_seconds if first else None
@@ -332,6 +337,7 @@ class Engine:
             logprobs=logprobs,
             finish=request.finish,
             error=error,
+            field=field,
             cached_tokens=request.cached_tokens,
             queued_seconds=queued,
         )

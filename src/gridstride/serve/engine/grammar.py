@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from gridstride.serve.engine.admission import Refused
 from gridstride.serve.engine.references import endless
+from gridstride.serve.engine.unions import told_apart
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
-OPTIONS: Any = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,24}"}
-"""White space between values ends some time: small models would go on with it until their last token."""
+OPTIONS: Any = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,24}", "coerce_one_of": True}
+"""White space between values ends some time: small models would go on with it until their last token. `oneOf` is held
+as `anyOf` where its alternatives overlap: the library cannot count them."""
 _KEPT = 64  # compiled schemas
 
 
@@ -40,6 +42,8 @@ class Grammar:
         mask = np.frombuffer(self._matcher.compute_bitmask(), np.uint32)
         if self._matcher.is_error():
             raise GrammarError(_first_line(self._matcher.get_error()))
+        if not mask.any():  # say a letter that the tokenizer cannot spell
+            raise GrammarError("no token of the model's spells what must come next")
         return mask
 
     def masks(self, tokens: Sequence[int]) -> list[NDArray[np.uint32]]:
@@ -72,8 +76,19 @@ class Grammar:
             for token in tokens:
                 self.take(token)
         except GrammarError as error:
-            return f"the text cannot go on by its schema: {error}"
+            return words(error)
         return None
+
+    def probe(self) -> None:
+        """GrammarError for one that is beyond the library's limits as soon as a first token has been said."""
+        bits = np.unpackbits(self.mask().view(np.uint8), bitorder="little")
+        copy = Grammar(self._matcher.deep_copy())
+        copy.take(int(bits.argmax()))
+
+
+def words(error: GrammarError) -> str:
+    """What the client is told."""
+    return f"the text cannot go on by its schema: {error}"
 
 
 class Grammars:
@@ -126,18 +141,21 @@ class Grammars:
             raise Refused("a schema needs llguidance: pip install 'gridstride[serve]'", field="schema") from error
         form, _, text = schema.partition(":")
         make = {"regex": LLMatcher.grammar_from_regex, "lark": LLMatcher.grammar_from_lark}.get(form)
-        if schema and make is None:
-            _check_object(schema)
+        if make is None:
+            schema_value = _object(schema) if schema else {"type": "object"}
         try:
             if make is None:
-                grammar = LLMatcher.grammar_from_json_schema(schema or '{"type": "object"}', overrides=OPTIONS)
+                grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema_value), overrides=OPTIONS)
             else:
                 grammar = make(text)
             with self._one_tokenizer:
                 tokenizer = self._tokenizer
             matcher = LLMatcher(tokenizer, grammar, log_level=0)
-            matcher.compute_bitmask()  # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing
-        except (ValueError, OSError) as error:  # of a tokenizer that it cannot read, too
+            # some schemas fail with the first token alone: {"$ref": "#"}, which says nothing; some, as a{1000}{1000},
+            # with the second
+            if not matcher.is_error():
+                Grammar(matcher).probe()
+        except (ValueError, OSError, GrammarError) as error:  # of a tokenizer that it cannot read, too
             raise Refused(f"{_kind(schema)} cannot be used: {error}", field="schema") from error
         if matcher.is_error():
             raise Refused(f"{_kind(schema)} cannot be used: {_first_line(matcher.get_error())}", field="schema")
@@ -154,7 +172,7 @@ def _kind(schema: str) -> str:
     return {"regex": "the regular expression", "lark": "the grammar"}.get(schema.partition(":")[0], "the JSON schema")
 
 
-def _check_object(schema: str) -> None:
+def _object(schema: str) -> dict[str, Any]:
     try:
         schema_value = json.loads(schema)
     except (ValueError, RecursionError) as error:
@@ -163,6 +181,9 @@ def _check_object(schema: str) -> None:
         raise Refused(f"the JSON schema is {type(schema_value).__name__}, but must be an object", field="schema")
     if (reference := endless(schema_value)) is not None:
         raise Refused(f"the JSON schema cannot be used: {reference} refers to itself alone", field="schema")
+    with suppress(RecursionError):  # the library has a limit of its own, and names it
+        return {**told_apart(schema_value)}
+    return schema_value
 
 
 def _first_line(message: str) -> str:

@@ -40,6 +40,7 @@ class Update:
     logprobs: tuple[TokenLogprobs, ...] | None = None
     finish: Finish | None = None
     error: str | None = None  # with finish "error": what went wrong, for the client
+    field: str | None = None  # with an error that is the request's own: which of its fields is at fault
     cached_tokens: int = 0  # of the prompt, taken from other requests' blocks
     queued_seconds: float | None = None  # in the first update: arrival to first schedule
     # in the first update after the prompt, where asked for
@@ -59,6 +60,7 @@ def joined(updates: Sequence[Update]) -> Update:
         logprobs=tuple(chain.from_iterable(entries or () for entries in logprobs)) if any(logprobs) else None,
         finish=last.finish,
         error=last.error,
+        field=last.field,
         cached_tokens=max(update.cached_tokens for update in updates),
         queued_seconds=next((u.queued_seconds for u in updates if u.queued_seconds is not None), None),
         prompt_logprobs=next((u.prompt_logprobs for u in updates if u.prompt_logprobs is not None), None),

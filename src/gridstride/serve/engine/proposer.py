@@ -33,7 +33,7 @@ def proposer_of(speculation: Speculation, runner: Runner, draft: Runner | None) 
     if (draft is not None) != (speculation.method == "draft"):
         have = "without a draft model" if draft is None else "with a draft model"
         raise ValueError(f"speculation by {speculation.method} {have}: they belong together")
-    return Proposer(speculation, look_up if draft is None else Draft(draft).guess)
+    return Proposer(speculation, look_up if draft is None else Draft(draft, vocabulary=runner.vocabulary).guess)
 
 
 class Proposer:

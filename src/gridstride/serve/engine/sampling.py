@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args
 Use = Literal["end", "draw", "adjust", "report", "mask"]
 _LEAST_TOP_P = 1e-9  # 0 asks for the likeliest token alone
 _MOST_TOKENS = 1 << 24
+REPETITION = 0.01, 100.0
+"""What a repetition penalty may be: a logit divided by less could be infinite in fp32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,9 @@ class Sampling:
         0.0, "adjust", math.isfinite, "a finite number", request={"ge": -2, "le": 2}, command=None
     )
     repetition_penalty: float = _option(
-        1.0, "adjust", lambda value: 0 < value < math.inf, "a number above 0",
-        request={"gt": 0, "le": 2},
-        command=CommandOption(0.01, 100, "X", "Above 1: tokens seen become less likely."),
+        1.0, "adjust", lambda value: REPETITION[0] <= value <= REPETITION[1], "from {} to {}".format(*REPETITION),
+        request={"ge": REPETITION[0], "le": 2},
+        command=CommandOption(*REPETITION, "X", "Above 1: tokens seen become less likely."),
     )  # fmt: skip
     seed: int = _option(  # with a token's index it gives the token's random number: random_numbers.py
         0, "draw", None, "",
@@ -125,8 +127,8 @@ class Sampling:
         values = {name: value for name, value in options.items() if value is not None}
         if "top_p" in values:
             values["top_p"] = max(values["top_p"], _LEAST_TOP_P)
-        if values.get("top_k") == -1:  # vLLM's word for all
-            values["top_k"] = 0
+        if "top_k" in values:  # -1 is vLLM's word for all; no vocabulary has as many as the most
+            values["top_k"] = min(max(values["top_k"], 0), _MOST_TOKENS)
         return cls(**values)
 
     @property

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gridstride.models.text.surrogates import half_character
+
 _QUESTION = ("prompt", "question", "context")
 _ANSWER = ("answer", "answerKey", "label")
 _BYTES_AT_MOST = 1 << 30  # of a file
@@ -76,6 +78,7 @@ def _text(row: Mapping[str, Any], at: str) -> str:
     text = row.get("text")
     if not isinstance(text, str) or not text:
         raise TaskError(f'{at}: "text" must be a text that is not empty, or "choices" those of a question')
+    _check_characters(text, '"text"', at)
     return text
 
 
@@ -84,8 +87,14 @@ def _question(row: Mapping[str, Any], at: str) -> ChoiceQuestion:
     if not isinstance(prompt, str):
         raise TaskError(f"{at}: one of {', '.join(_QUESTION)} must be a text")
     choices, labels = _choices(row.get("choices"), at)
+    _check_characters([prompt, *choices], "its prompt or a choice", at)
     answer = next((row[name] for name in _ANSWER if name in row), None)
     return ChoiceQuestion(prompt, tuple(choices), _answer(answer, choices, labels, at))
+
+
+def _check_characters(texts: Any, name: str, at: str) -> None:
+    if (half := half_character(texts)) is not None:
+        raise TaskError(f"{at}: {name} has half a character, {half!r}")
 
 
 def _choices(answer: Any, at: str) -> tuple[Sequence[str], Sequence[str]]:

@@ -11,7 +11,9 @@ from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.answers.formats import CallFormat, Marks
 from gridstride.serve.answers.grammar import Calls, SpecialId, Thoughts, grammar
 from gridstride.serve.answers.reader import AnswerReader
+from gridstride.serve.engine.grammar import OPTIONS
 from gridstride.serve.engine.references import endless
+from gridstride.serve.engine.unions import told_apart
 from gridstride.serve.http.errors import ApiError
 from gridstride.serve.http.prepare import Manner, Prepare, Prompt
 from gridstride.serve.http.requests.generate import ChatRequest
@@ -81,17 +83,19 @@ def answering(request: ChatRequest, prompt: Prompt, tools: Sequence[Tool], prepa
     )
 
 
-def tool_at_fault(request: ChatRequest, tools: Sequence[Tool]) -> str:
-    """The field whose schema cannot be used, as far as it can be told without the tokenizer."""
+def blame(error: ApiError, request: ChatRequest, tools: Sequence[Tool]) -> None:
+    """Have an error of the answer's grammar say whose schema cannot be used, as far as no tokenizer is needed."""
     from llguidance import LLMatcher
 
     for number, tool in enumerate(tools):
-        schema = json.dumps(tool.function.schema_)
-        if LLMatcher.validate_grammar(LLMatcher.grammar_from_json_schema(schema)):
-            return f"tools[{number}].function.parameters"
+        schema = json.dumps(told_apart(tool.function.schema_))
+        if reason := LLMatcher.validate_grammar(LLMatcher.grammar_from_json_schema(schema, overrides=OPTIONS)):
+            error.param = f"tools[{number}].function.parameters"
+            error.message = f"The JSON schema of the tool '{tool.function.name}' cannot be used: {reason.rstrip('.')}."
+            return
     format = request.response_format
     bound = bool(request.structured) or (format is not None and format.type == "json_schema")
-    return binding_field(request) if bound else "tools"
+    error.param = binding_field(request) if bound else "tools"
 
 
 def _thoughts(request: ChatRequest, prompt: Prompt, manner: Manner) -> Thoughts | None:

@@ -48,12 +48,16 @@ class FieldNames:
     many: str = "n"
     schema: str = "response_format"
 
+    def named(self, field: str | None) -> str | None:
+        """The request's name of a field of the engine's."""
+        return self.schema if field == "schema" else field
+
 
 class Generation:
     """Sequences that the engine has taken. Whoever begins one closes it, whatever happens in between."""
 
-    def __init__(self, group: RequestGroup, outputs: Sequence[RequestOutput], usage: Usage) -> None:
-        self.usage = usage
+    def __init__(self, group: RequestGroup, outputs: Sequence[RequestOutput], usage: Usage, fields: FieldNames) -> None:
+        self.usage, self._fields = usage, fields
         self._group, self._outputs = group, outputs
         self.prompts: dict[int, tuple[TokenLogprobs, ...]] = {}  # of sequences whose prompts' tokens were asked for
         self._open = set(range(len(outputs)))
@@ -75,14 +79,14 @@ class Generation:
             await group.accepted()
         except RequestRefused as error:
             group.close_all()
-            param = fields.schema if error.field == "schema" else error.field
+            param = fields.named(error.field)
             words = sentence(str(error)) if error.field is None else _quoted(str(error), error.field)
             raise ApiError(words, param=param, code="invalid_value") from error
         except BaseException:
             group.close_all()
             raise
         outputs = [_output(server.prepare.tokenizer, sequence, text) for sequence in sequences]
-        return cls(group, outputs, Usage(prompt_tokens))
+        return cls(group, outputs, Usage(prompt_tokens), fields)
 
     async def pieces(self) -> AsyncIterator[dict[int, TextDelta]]:
         """New text of the sequences, by their place, until all have ended; all at once that came meanwhile."""
@@ -112,6 +116,9 @@ class Generation:
         assert piece.finish is not None
         self._open.discard(index)
         self._group.close(index, piece.finish)
+        if piece.field is not None:
+            param = self._fields.named(piece.field)
+            raise ApiError(sentence(piece.error or ""), param=param, code="invalid_value")
         if piece.finish not in ("stop", "length"):
             raise ApiError(f"The request failed: {piece.error or 'it was given up'}.", status=500, code="engine_error")
 
@@ -132,7 +139,12 @@ class NoTokens(Generation):
 def joined(head: TextDelta, tail: TextDelta) -> TextDelta:
     """Two pieces of the same sequence as one."""
     return TextDelta(
-        head.text + tail.text, head.tokens + tail.tokens, head.logprobs + tail.logprobs, tail.finish, tail.error
+        head.text + tail.text,
+        head.tokens + tail.tokens,
+        head.logprobs + tail.logprobs,
+        tail.finish,
+        tail.error,
+        tail.field,
     )
 
 

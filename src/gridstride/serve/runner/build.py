@@ -14,6 +14,7 @@ from gridstride.models.config import DecoderConfig
 from gridstride.models.decoder import Decoder
 from gridstride.models.errors import ModelError
 from gridstride.models.huggingface import adapter, folder
+from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.serve.engine.batch import Runner, RunnerCode
 from gridstride.serve.runner.cpu.native_shapes import MOST_ROWS
 from gridstride.serve.runner.cpu.native_shapes import unsupported as no_native_code
@@ -81,11 +82,13 @@ def runner(model: str | Path, options: RunnerOptions | None = None) -> Runner:
         quantize(decoder)
     if where.type == "cpu" and ranks is None:
         onednn_linear.use(decoder)
+    if options.memory is not None:  # as it was asked for: fewer blocks may be of use to a small model
+        _check_free(where, options.memory)
     room = for_cache(where) if options.memory is None else options.memory
     element = decoder.embed_tokens.weight.element_size()
     shared = tensor_parallel if where.type == "cuda" else 1  # each GPU has a part of the keys, and room of its own
     token = _token_bytes(decoder.config, element) + (
-        0 if draft is None else _draft_bytes(draft, decoder.config, element)
+        0 if draft is None else _draft_bytes(draft, model, decoder.config, element)
     )
     blocks = blocks_in(room * shared, token, block_size=block_size)
     _check_free(where, blocks * block_size * token // shared)
@@ -168,14 +171,15 @@ def drafting(draft: str | Path, large: Runner) -> Runner:
     )
 
 
-def _draft_bytes(draft: str | Path, large: DecoderConfig, element: int) -> int:
-    """Of a token in the small model's cache; ModelError for one that cannot guess for the large one."""
+def _draft_bytes(draft: str | Path, model: str | Path, large: DecoderConfig, element: int) -> int:
+    """Of a token in the small model's cache; ModelError for one that cannot guess for the large one.
+
+    Their tokenizers must be the same, not the sizes of their tables of embeddings, which are often padded.
+    """
     small = folder.read_config(draft)
-    if small.vocabulary != large.vocabulary:
-        raise ModelError(
-            f"--draft-model {draft}: its vocabulary has {small.vocabulary} tokens, the model's {large.vocabulary}; "
-            "a draft model needs the same tokenizer"
-        )
+    ours, theirs = (Tokenizer.load(path) for path in (model, draft))
+    if difference := ours.difference(theirs):
+        raise ModelError(f"--draft-model {draft}: a draft model needs the model's tokenizer, and {difference}")
     if small.context < large.context:
         raise ModelError(
             f"--draft-model {draft}: its context is {small.context}, the model's {large.context}: "

@@ -172,6 +172,8 @@ def _clear(folder: RunFolder) -> None:
 def compatible(config: settings.Config, saved: settings.Config) -> None:
     """Raise TrainError where a resumed run's configuration differs in what cannot change."""
     for key in _FIXED:
+        if key == "model" and saved.tune.base:  # its folder's shape counts
+            continue
         for name, (new, old) in _differences(config, saved, key).items():
             raise TrainError(
                 f"config: {name} is {new!r}, but the run began with {old!r}; it cannot change when a run goes on. "

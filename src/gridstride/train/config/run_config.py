@@ -276,9 +276,14 @@ def _typed(key: str, value: Any, kind: Any) -> Any:
 
 
 def text(config: Config) -> str:
-    """The configuration as TOML, without comments: what a run records of itself."""
+    """The configuration as TOML, without comments: what a run records of itself.
+
+    The shape of a model that is gone on from is its folder's: [model] would say another one, which nothing has.
+    """
     lines = []
     for section, entries in asdict(config).items():
+        if section == "model" and config.tune.base:
+            continue
         lines += [f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in entries.items()), ""]
     return "\n".join(lines)
 

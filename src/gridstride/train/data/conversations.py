@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gridstride.models.errors import ModelError
 from gridstride.models.text.answer_spans import rendered
+from gridstride.models.text.surrogates import half_character
 from gridstride.models.text.tokenizer import Tokenizer, special_tokens
 from gridstride.train.data import jsonl
 from gridstride.train.errors import TrainError
@@ -143,7 +144,8 @@ def _collected(
     for digest, same in rows_by_digest.items():  # copies are on the same side
         for row in same:
             (rows.validation if digest in held else rows.train).extend(row.examples)
-    rows.prompts = [same[0].prompt for digest, same in rows_by_digest.items() if digest in held]
+    held_prompts = (same[0].prompt for digest, same in rows_by_digest.items() if digest in held)
+    rows.prompts = [prompt for prompt in held_prompts if prompt]  # none before an answer that begins
     digest_of_all = blake2b(b"".join(digest for digest, same in rows_by_digest.items() for _ in same), digest_size=12)
     digest_of_all.update(f"{length} {share}".encode())
     rows.fingerprint = digest_of_all.hexdigest()
@@ -183,6 +185,7 @@ def _conversation(template: Template, entry: dict[str, Any]) -> _Row[TrainingExa
     if "messages" not in entry:
         hint = "; preferences are for --set tune.objective=dpo" if "chosen" in entry else ""
         raise ValueError(f'no "messages" (it has {jsonl.fields(entry)}){hint}')
+    _check_characters(entry, ("messages", "tools"))
     messages = _messages(entry["messages"], '"messages"')
     answers = [message for message in messages if message["role"] == "assistant"]
     if not answers:
@@ -199,6 +202,7 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
         if name not in entry:
             hint = "; conversations are for --set tune.objective=sft" if "messages" in entry else ""
             raise ValueError(f'no "{name}" (it has {jsonl.fields(entry)}){hint}')
+    _check_characters(entry, ("prompt", "chosen", "rejected"))
     prompt = _turns(entry["prompt"], "prompt", "user")
     answers = [_turns(entry[name], name, "assistant") for name in ("chosen", "rejected")]
     for name, answer in zip(("chosen", "rejected"), answers, strict=True):
@@ -212,6 +216,12 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
     return _Row([PreferencePair(chosen[-1], rejected[-1])], prompt)
 
 
+def _check_characters(entry: dict[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if (half := half_character(entry.get(name))) is not None:
+            raise ValueError(f'"{name}" has half a character, {half!r}')
+
+
 def _turns(value: Any, name: str, role: str) -> Messages:
     """A text as a message of that role, or messages as they are."""
     if isinstance(value, str):
@@ -222,20 +232,34 @@ def _turns(value: Any, name: str, role: str) -> Messages:
 def _messages(value: Any, where: str) -> Messages:
     if not isinstance(value, list) or not value:
         raise ValueError(f"{where} must be a list of messages, at least one")
+    messages: Messages = []
     for index, message in enumerate(value):
         if not isinstance(message, dict):
             raise ValueError(f"{where}[{index}] must be an object with role and content")
-        role, content = message.get("role"), message.get("content")
+        role = message.get("role")
         if role is None:
             raise ValueError(f"{where}[{index}] has no role (it has {jsonl.fields(message)})")
         if role not in ROLES:
             raise ValueError(f"{where}[{index}] has the role {str(role)[:24]!r}; it can be {', '.join(ROLES)}")
         calls = role == "assistant" and message.get("tool_calls")
-        if not isinstance(content, str) and not calls:
-            raise ValueError(f"{where}[{index}] has no text: content must be a string")
+        content = _text(message.get("content"), f"{where}[{index}]")
+        if content is None and not calls:
+            raise ValueError(f"{where}[{index}] has no text: content must be a string or a list of text parts")
         if role == "assistant" and not calls and not str(content).strip():
             raise ValueError(f"{where}[{index}] is an empty answer")
-    return value
+        messages.append(message if message.get("content") == content else {**message, "content": content})
+    return messages
+
+
+def _text(content: Any, where: str) -> str | None:
+    """What a message's content says: a string, or OpenAI's text parts, which become one as they do when served."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = repr(str(part.get("type"))[:24]) if isinstance(part, dict) else type(part).__name__
+            raise ValueError(f'{where} has a part {kind}: each must be {{"type": "text", "text": …}}')
+    return "".join(part["text"] for part in content) if content else None
 
 
 def _checked_examples(make: Callable[[], list[TrainingExample]]) -> list[TrainingExample]:

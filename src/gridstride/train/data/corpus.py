@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from gridstride.models.text.surrogates import half_character
 from gridstride.train.data import jsonl
 from gridstride.train.errors import TrainError
 
@@ -194,8 +195,6 @@ def _text_of(entry: dict[str, Any]) -> str:
         if "text" in entry:
             raise ValueError(f'"text" must be a string, not {json.dumps(text)[:20]}')
         raise ValueError(f'no string "text" (it has {jsonl.fields(entry)})')
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f'"text" has half a character, {text[error.start]!r}') from None
+    if (half := half_character(text)) is not None:
+        raise ValueError(f'"text" has half a character, {half!r}')
     return text

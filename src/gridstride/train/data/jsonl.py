@@ -44,7 +44,7 @@ def rows(path: Path, read: Callable[[dict[str, Any]], T], *, what: str) -> Itera
 def parsed(line: bytes) -> dict[str, Any]:
     """The object that a line holds; ValueError, in words, for a line that holds none."""
     try:
-        entry = json.loads(line)
+        entry = json.loads(line.rstrip(b"\r\n"))  # behind a line's end the next column would be the first
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError as error:

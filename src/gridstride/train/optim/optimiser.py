@@ -28,6 +28,10 @@ class Optimisers:
         """Set each learning rate to its peak times the factor; gives the first one."""
         for group in self._groups():
             group["lr"] = group["peak"] * factor
+        return self.rate
+
+    @property
+    def rate(self) -> float:
         return float(self.parts[0].param_groups[0]["lr"])
 
     def step(self, act: Callable[[torch.optim.Optimizer], object] = lambda part: part.step()) -> None:

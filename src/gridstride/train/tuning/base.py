@@ -50,6 +50,11 @@ class Base:
             return None
         with tuning_errors("tune.targets: "):
             targets = lora.targets(tune.targets, self.shape)
+        if tune.rank > (widest := lora.widest(targets, self.shape)):
+            raise TrainError(
+                f"tune.rank = {tune.rank} is above {widest}, the width of the widest layer that it updates: such an "
+                "update has more weights than the layer. --set tune.method=full trains these"
+            )
         return LoraConfig(rank=tune.rank, alpha=tune.alpha, targets=targets, dropout=tune.dropout)
 
     @cached_property

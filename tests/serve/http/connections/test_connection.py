@@ -64,7 +64,35 @@ def test_what_is_no_request_for_a_server_is_turned_down(counting: Live, request_
         assert connection.recv(1) == b""
 
 
-def test_headers_without_an_end_are_a_431(counting: Live) -> None:
+LONG = b"GET /health HTTP/1.1\r\nHost: a\r\nX-Long: %s"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [LONG % (b"a" * 70_000), LONG % (b"a" * 70_000) + b"\r\n\r\n", LONG % (b"a" * 3_000_000) + b"\r\n\r\n",
+     b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % (b"a" * 70_000)],
+    ids=["without an end", "at once", "more than is read", "of a URL"],
+)  # fmt: skip
+def test_headers_above_64_kib_are_a_431_that_arrives(counting: Live, request_bytes: bytes) -> None:
     with socket.create_connection(counting.address, timeout=100) as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n" + b"X-Long: " + b"a" * 70_000)
-        assert connection.recv(100).startswith(b"HTTP/1.1 431 ")
+        connection.sendall(request_bytes)
+        head, body = answer(connection)
+        assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+        found = json.loads(body)["error"]
+        assert (found["type"], found["param"]) == ("invalid_request_error", None)
+        assert "larger than 65536 bytes" in found["message"]
+        assert connection.recv(1) == b""
+
+
+def test_headers_of_nearly_64_kib_are_taken(counting: Live) -> None:
+    with socket.create_connection(counting.address, timeout=100) as connection:
+        connection.sendall(LONG % (b"a" * 65_000) + b"\r\n\r\n")
+        assert answer(connection)[0].startswith(b"HTTP/1.1 200 ")
+
+
+def test_what_is_no_http_has_the_shape_of_an_error(counting: Live) -> None:
+    with socket.create_connection(counting.address, timeout=100) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        head, body = answer(connection)
+    assert head.startswith(INVALID)
+    assert json.loads(body)["error"]["message"] == "Invalid HTTP request received."

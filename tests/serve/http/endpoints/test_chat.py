@@ -116,7 +116,7 @@ def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
         ({"messages": []}, "messages", "at least 1"),
         ({"messages": [{"role": "user"}]}, "messages[0].content", "Missing"),
         ({"messages": [{"role": "nobody", "content": "x"}]}, "messages[0].role", "nobody"),
-        ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "valid"),
+        ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "a string or an array of content"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}]},
             "messages[0].content",

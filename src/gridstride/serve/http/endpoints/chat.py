@@ -13,7 +13,7 @@ from starlette.types import Receive
 from gridstride.serve.answers.reader import AnswerReader, ArgumentsDelta, CallBegun, Content, Event, Reasoning
 from gridstride.serve.client.output import TextDelta
 from gridstride.serve.http import logprobs, sse
-from gridstride.serve.http.answering import Answering, answering, offered, tool_at_fault
+from gridstride.serve.http.answering import Answering, answering, blame, offered
 from gridstride.serve.http.connections.disconnect import unless_gone
 from gridstride.serve.http.endpoint import Endpoint
 from gridstride.serve.http.errors import ApiError
@@ -76,7 +76,7 @@ async def begin(server: Server, body: ChatRequest) -> tuple[Generation, Answerin
         )
     except ApiError as error:
         if error.param == "tools":
-            error.param = await server.prepare.run(partial(tool_at_fault, body, tools))
+            await server.prepare.run(partial(blame, error, body, tools))
         raise
     return generation, how
 

@@ -24,7 +24,7 @@ def _parts(value: Any) -> Any:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in ("image_url", "input_audio", "file"):
             raise ValueError(f"this model reads text: it cannot take a part of type '{kind}'")
-    if not isinstance(value, str | list | None):
+    if not isinstance(value, str | list):
         raise ValueError("it must be a string or an array of content parts")
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
