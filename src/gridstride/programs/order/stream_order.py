@@ -18,7 +18,15 @@ from gridstride.programs.order.host_memory import GuardedRange, HostMemory, Visi
 from gridstride.programs.order.order_messages import StreamAccess, between_streams, by_the_host, of_a_gone_frame
 from gridstride.programs.order.stream_clocks import DEFAULTS, Moment, StreamClocks
 from gridstride.programs.order.stream_values import StreamValues
-from gridstride.programs.order.stream_work import ByteUse, StreamWork, meeting, use_of, uses_of_kernel
+from gridstride.programs.order.stream_work import (
+    NO_KERNEL,
+    ByteUse,
+    StreamWork,
+    WatchedCode,
+    meeting,
+    use_of,
+    uses_of_kernel,
+)
 from gridstride.programs.timeline.calls import NON_BLOCKING, WAITED_EVENT, WAITED_STREAM, CopyCall
 from gridstride.programs.timeline.model import TO_PEER, WITHIN
 from gridstride.protocol import Shape
@@ -78,7 +86,7 @@ class StreamOrder:
     def pool_memory(self, stream: int, address: int, nbytes: int, given: int) -> None:
         """Whoever uses the memory comes behind its being given and before its being given back."""
         verb = "is given" if given else "gives back"
-        self._add(stream, "", [use_of(Spans.of(address, nbytes), writes=True)], verb=verb)
+        self._add(stream, [use_of(Spans.of(address, nbytes), writes=True)], verb=verb)
 
     # -- work ---------------------------------------------------------------------------------------------------------
     def using(self, change: int) -> None:
@@ -100,7 +108,7 @@ class StreamOrder:
             with self._lock:
                 uses = uses_of_kernel(device, kernel, shape, packed, prints)
                 sites = prints[0].sites if len(prints) == 1 else ()
-                self._add(stream, kernel.title, uses, sites=sites, spins=kernel.spins(shape.block))
+                self._add(stream, uses, code=WatchedCode(kernel.title, sites, kernel.spins(shape.block)))
             self.using(-1)
 
     def rows(self, start: int, width: int, pitch: int, rows: int, writes: int) -> None:
@@ -113,7 +121,7 @@ class StreamOrder:
         sides = [use_of(Spans.of(at, call.nbytes), writes=at == call.to) for at in (call.to, call.origin) if at]
         with self._lock:
             both = call.kind == TO_PEER and call.stream < DEFAULTS
-            piece = self._add(call.stream, "", [*(sides if call.to and call.origin else ()), *self._rows],
+            piece = self._add(call.stream, [*(sides if call.to and call.origin else ()), *self._rows],
                               behind=(call.from_device, call.to_device) if both else ())  # fmt: skip
             self._rows = []
             if (call.waits or call.pageable) and call.kind != WITHIN:
@@ -124,7 +132,7 @@ class StreamOrder:
     def fill(self, nbytes: int, stream: int, to: int, device: int) -> None:
         """The host waits for one of pinned memory that is not asynchronous."""
         with self._lock:
-            piece = self._add(stream, "", [use_of(Spans.of(to, nbytes), writes=True)] if to else self._rows)
+            piece = self._add(stream, [use_of(Spans.of(to, nbytes), writes=True)] if to else self._rows)
             self._rows = []
             name = piece.access.function
             if name.startswith(_FILLS_THAT_WAIT) and not name.endswith("Async") and self._visible.holds(to):
@@ -135,7 +143,7 @@ class StreamOrder:
     def value_written(self, stream: int, address: int, nbytes: int, value: int) -> None:
         """By the stream itself: a flag for whoever looks at it."""
         with self._lock:
-            piece = self._add(stream, "", [use_of(Spans.of(address, nbytes), writes=True, strong=True)])
+            piece = self._add(stream, [use_of(Spans.of(address, nbytes), writes=True, strong=True)])
             self._values.written(address, value, piece.moment.reached)
 
     def value_waited(self, stream: int, address: int, nbytes: int, value: int, how: int) -> None:
@@ -168,14 +176,14 @@ class StreamOrder:
         self._report(of_a_gone_frame(self._access("", 0), nbytes))
 
     def _add(
-        self, stream: int, kernel: str, uses: Iterable[ByteUse], *, verb: str = "", sites: Sequence[Any] = (),
-        behind: Sequence[int] = (), spins: bool = False,
+        self, stream: int, uses: Iterable[ByteUse], *, code: WatchedCode = NO_KERNEL, verb: str = "",
+        behind: Sequence[int] = (),
     ) -> StreamWork:  # fmt: skip
         with self._lock:
             stream = self._own(stream)
-            access = self._access(kernel, self._clocks.stream_of(stream), verb)
-            piece = StreamWork(access, self._clocks.work(stream, behind=behind),
-                               [use for use in uses if len(use.spans) <= _MOST_SPANS], sites, spins)  # fmt: skip
+            access = self._access(code.title, self._clocks.stream_of(stream), verb)
+            kept = [use for use in uses if len(use.spans) <= _MOST_SPANS]
+            piece = StreamWork(access, self._clocks.work(stream, behind=behind), kept, code)
             unknown = [other for other in self._open if other.uses and not piece.moment.knows(other.moment)]
             if any(use.strong for use in piece.uses):
                 for other in unknown:

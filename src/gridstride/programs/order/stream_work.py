@@ -36,15 +36,25 @@ def use_of(spans: Spans, *, writes: bool, strong: bool = False, some: int = 0) -
     return ByteUse(spans, writes, strong, some, int(spans.start[0]), int(spans.end[-1]))
 
 
+class WatchedCode(NamedTuple):
+    """Of the kernel that a piece of work is: its instructions by number, and whether it waits for what others write."""
+
+    title: str = ""
+    sites: Sequence[Any] = ()
+    spins: bool = False
+
+
+NO_KERNEL = WatchedCode()
+
+
 @dataclass(slots=True, eq=False)
 class StreamWork:
-    """Work that a stream was given. `spins`: it waits for what others write."""
+    """Work that a stream was given."""
 
     access: StreamAccess
     moment: Moment
     uses: list[ByteUse]
-    sites: Sequence[Any] = ()
-    spins: bool = False
+    code: WatchedCode = NO_KERNEL
     guards: tuple[GuardedRange, ...] = ()
     """Pages that the host must not use until it has waited."""
     told: bool = False
@@ -52,9 +62,9 @@ class StreamWork:
 
     def line(self, site: int) -> tuple[str, int] | None:
         """Of an instruction, where it is known."""
-        if not 0 <= site < len(self.sites):
+        if not 0 <= site < len(self.code.sites):
             return None
-        known = self.sites[site]
+        known = self.code.sites[site]
         return (known.file, known.line) if known.file and known.line else None
 
     def without(self, low: int, high: int) -> None:
@@ -79,11 +89,11 @@ class StreamWork:
         """
         if not use.strong:
             return False
-        if not self.sites:
+        if not self.code.sites:
             return True
         at = int(use.spans.start.searchsorted(address, "right")) - 1
         site = int(use.spans.site[max(at, 0)])
-        name = self.sites[site].name if 0 <= site < len(self.sites) else ""
+        name = self.code.sites[site].name if 0 <= site < len(self.code.sites) else ""
         return ".sys" in name or not name.startswith(("atom", "red"))
 
     def hears(self, earlier: StreamWork) -> bool:
@@ -92,7 +102,7 @@ class StreamWork:
             if not (written.writes and written.strong):
                 continue
             for heard in self.uses:
-                if not heard.strong or (heard.writes and not self.spins):
+                if not heard.strong or (heard.writes and not self.code.spins):
                     continue
                 if written.low < heard.high and heard.low < written.high and written.spans.overlap(heard.spans):
                     return True
