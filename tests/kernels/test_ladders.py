@@ -31,6 +31,8 @@ LONG = {
     ("convolution_half", "01_direct"),
     ("convolution_half", "07_shared_rows"),
     ("fft_long", "01_rounds"),
+    ("fft_long", "02_four_steps"),
+    ("fft_long", "03_ring"),
     ("layer_norm_backward", "03_bulk_ring"),
     ("matmul", "08_double_buffer"),
     ("matmul_fp8", "05_async_store"),
