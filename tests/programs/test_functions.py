@@ -69,4 +69,4 @@ def test_a_refused_function_names_itself_and_the_reason() -> None:
 def test_functions_of_the_per_thread_stream_lead_to_their_twins() -> None:
     table = {"refused": {}, "no_effect": {}, "done": {"cudaMemcpy": "copies.c"}}
     text = generated(table, "#define cudaMemcpy   __CUDART_API_PTDS(cudaMemcpy)\n")
-    assert "TWIN(cudaMemcpy_ptds, cudaMemcpy)" in text
+    assert "TWIN_OF_THREADS(cudaMemcpy_ptds, cudaMemcpy)" in text

@@ -24,6 +24,12 @@ def test_texts(tmp_path: Path) -> None:
     assert read(tmp_path / "book.txt") == ["one\ntwo"]
 
 
+def test_lines_end_at_their_ends_alone_and_a_mark_at_the_beginning_is_none_of_the_text(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('\ufeff{"text": "a\u2028b\u0085c"}\r\n{"text": "d"}\n', encoding="utf-8")
+    assert read(file) == ["a\u2028b\u0085c", "d"]
+
+
 @pytest.mark.parametrize(
     ("row", "answer"),
     [

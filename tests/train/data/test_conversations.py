@@ -86,6 +86,35 @@ def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: 
     assert pairs == {("blue<|end|>", "green<|end|>"), ("two<|end|>", "three<|end|>")}
 
 
+def test_a_preference_whose_answers_hold_the_prompt_has_it_once(template: Template, tmp_path: Path) -> None:
+    user = {"role": "user", "content": "red"}
+    answers = {name: [user, {"role": "assistant", "content": name}] for name in ("chosen", "rejected")}
+    rows = [
+        {"prompt": [user], **answers},
+        {"prompt": "red", **answers},
+        {"prompt": "one", "chosen": "a", "rejected": "b"},
+    ]
+    found = data.preferences(str(write_rows(tmp_path / "p.jsonl", rows)), template, length=64, share=0.5)
+    texts = {said(template, pair.chosen)[0] for pair in (*found.train, *found.validation)}
+    assert "<|start|>user\nred<|end|>\n<|start|>assistant\nchosen<|end|>\n" in texts
+    assert len(texts) == 2
+
+
+def test_arguments_of_calls_are_what_templates_get_when_served(tmp_path: Path) -> None:
+    calling = (
+        "{% for m in messages %}{{ m.role }}: {% if m.tool_calls %}{{ m.tool_calls[0].function.arguments | tojson }}"
+    )
+    calling += "{% else %}{{ m.content }}{% endif %}<|end|>{% endfor %}"
+    made = Template(Tokenizer.load(write_base(tmp_path / "base")), calling)
+    call = {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    rows = [
+        {"messages": [{"role": "user", "content": word}, {"role": "assistant", "content": None, "tool_calls": [call]}]}
+        for word in ("red", "blue")
+    ]
+    found = read(made, write_rows(tmp_path / "c.jsonl", rows), share=0.5)
+    assert all('{"a": 1}' in said(made, example)[0] for example in (*found.train, *found.validation))
+
+
 def test_of_conversations_that_begin_with_an_answer_none_has_an_empty_prompt(
     template: Template, tmp_path: Path
 ) -> None:
@@ -140,6 +169,14 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no answer": ({"messages": [USER]}, "line 2: no message of the role assistant: there is nothing to learn"),
     "half a character": (chat("a", "b\ud800"), r"line 2: \"messages\" has half a character, '\\ud800'"),
+    "a weight": (
+        {"messages": [USER, {"role": "assistant", "content": "a", "weight": 0}]},
+        r"line 2: \"messages\"\[1\] has the weight 0: every answer is learned",
+    ),
+    "arguments that are no JSON": (
+        {"messages": [USER, {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]},
+        r"line 2: \"messages\"\[1\] has a call whose arguments are not JSON: '\{'",
+    ),
     "an empty answer": ({"messages": [USER, EMPTY]}, r"line 2: \"messages\"\[1\] is an empty answer"),
 }
 

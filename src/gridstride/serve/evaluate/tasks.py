@@ -37,7 +37,7 @@ def read(file: str | Path, limit: int | None = None) -> Task:
     try:
         if path.stat().st_size > _BYTES_AT_MOST:
             raise TaskError(f"{file} has {path.stat().st_size} bytes; at most {_BYTES_AT_MOST} are read")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except OSError as error:
         raise TaskError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ def _nothing(file: str | Path) -> Task:
 def _rows(text: str, file: str, limit: int | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows with their place in words."""
     row_count = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         if limit is not None and row_count >= limit:

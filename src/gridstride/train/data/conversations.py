@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -205,6 +206,7 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
     _check_characters(entry, ("prompt", "chosen", "rejected"))
     prompt = _turns(entry["prompt"], "prompt", "user")
     answers = [_turns(entry[name], name, "assistant") for name in ("chosen", "rejected")]
+    answers = [answer[len(prompt) :] if _begins_with(answer, prompt) else answer for answer in answers]
     for name, answer in zip(("chosen", "rejected"), answers, strict=True):
         if answer[-1]["role"] != "assistant":
             raise ValueError(f'"{name}" ends with the role {answer[-1]["role"]}; it must be the assistant\'s')
@@ -214,6 +216,15 @@ def _preference(template: Template, entry: dict[str, Any]) -> _Row[PreferencePai
         _checked_examples(partial(template.examples, [*prompt, *answer], last=True)) for answer in answers
     )
     return _Row([PreferencePair(chosen[-1], rejected[-1])], prompt)
+
+
+def _begins_with(answer: Messages, prompt: Messages) -> bool:
+    """Whether an answer is the whole conversation, the prompt before it, as some collections have it."""
+    head = answer[: len(prompt)]
+    return len(answer) > len(prompt) and all(
+        one["role"] == other["role"] and one.get("content") == other.get("content")
+        for one, other in zip(head, prompt, strict=True)
+    )
 
 
 def _check_characters(entry: dict[str, Any], names: Sequence[str]) -> None:
@@ -247,8 +258,30 @@ def _messages(value: Any, where: str) -> Messages:
             raise ValueError(f"{where}[{index}] has no text: content must be a string or a list of text parts")
         if role == "assistant" and not calls and not str(content).strip():
             raise ValueError(f"{where}[{index}] is an empty answer")
+        if message.get("weight", 1) != 1:
+            weight = message["weight"]
+            raise ValueError(f"{where}[{index}] has the weight {weight!r}: every answer is learned, with weight 1")
+        if calls:
+            message = {**message, "tool_calls": _calls(calls, f"{where}[{index}]")}
         messages.append(message if message.get("content") == content else {**message, "content": content})
     return messages
+
+
+def _calls(calls: Any, where: str) -> list[Any]:
+    """With arguments as objects, which OpenAI's form has as text: templates are given objects when served, too."""
+    if not isinstance(calls, list):
+        raise ValueError(f'{where}: "tool_calls" must be a list')
+    made = []
+    for call in calls:
+        function = call.get("function") if isinstance(call, dict) else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(function, dict) and isinstance(arguments, str):
+            try:
+                call = {**call, "function": {**function, "arguments": json.loads(arguments)}}
+            except ValueError:
+                raise ValueError(f"{where} has a call whose arguments are not JSON: {arguments[:40]!r}") from None
+        made.append(call)
+    return made
 
 
 def _text(content: Any, where: str) -> str | None:
