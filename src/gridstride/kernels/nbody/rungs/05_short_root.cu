@@ -1,8 +1,8 @@
 // 05 short root: the chip's own reciprocal root as it is, and eight bodies for each thread.
 //
-// Moves: instructions, by a sixth. rsqrtf gives numbers below 1.2e-38 their roots as well: a comparison and two products
-//   around the root of each pair. .ftz takes them for 0, whose root is infinite. Nothing else comes of it: the cube of
-//   the root of a number so small is beyond float32 either way. Shared wavefronts, to a half of 04's.
+// Moves: instructions, by a sixth. rsqrtf gives numbers below 1.2e-38 their roots as well: a comparison and two
+//   products around the root of each pair. .ftz takes them for 0, whose root is infinite. Nothing else comes of it:
+//   the cube of the root of a number so small is beyond float32 either way. Shared wavefronts, to a half of 04's.
 // Mapping: thread t of block b -> bodies b * 2048 + t, + 256 ... + 1792.
 //
 // entry: nbody_short_root
