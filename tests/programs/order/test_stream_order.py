@@ -306,3 +306,59 @@ def test_faults_of_whole_programs(program: Run, name: str) -> None:
     done = program((FAULTS / f"{name}.cu").read_text(), "--sanitize")
     assert ("stream race" in done.stderr) != name.endswith("_right"), done.stderr
     assert done.returncode == int(not name.endswith("_right"))
+
+
+HOST_CALLS = {
+    "write(zero, h, 8192)": "reads",
+    "pwrite(zero, h, 8192, 0)": "reads",
+    "fwrite(h, 4, 2048, file) * 4": "reads",
+    "writev(zero, parts, 2)": "reads",
+    "pwritev(zero, parts, 2, 0)": "reads",
+    "send(ends[0], h, 8192, 0)": "reads",
+    "sendto(ends[0], h, 8192, 0, nullptr, 0)": "reads",
+    "sendmsg(ends[0], &message, 0)": "reads",
+    "read(zero, h, 8192)": "writes",
+    "pread(zero, h, 8192, 0)": "writes",
+    "fread(h, 4, 2048, file) * 4": "writes",
+    "readv(zero, parts, 2)": "writes",
+    "preadv(zero, parts, 2, 0)": "writes",
+    "recv(ends[1], h, 8192, 0)": "writes",
+    "recvfrom(ends[1], h, 8192, 0, nullptr, nullptr)": "writes",
+    "recvmsg(ends[1], &message, 0)": "writes",
+}
+CALLING = """#include <cstdio>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+int main() {
+    int *d, *h, ends[2], zero = open("/dev/zero", O_RDWR);
+    FILE *file = fopen("/dev/zero", "r+");
+    char sent[8192] = {};
+    socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+    write(ends[0], sent, sizeof sent);
+    cudaMalloc(&d, 8192);
+    cudaMallocHost(&h, 8192);
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    iovec parts[2] = {{h, 4096}, {h + 1024, 4096}};
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    cudaMemcpyAsync(h, d, 8192, cudaMemcpyDeviceToHost, stream);
+    long done = CALL;
+    cudaStreamSynchronize(stream);
+    printf("%ld\\n", done);
+    cudaStreamDestroy(stream);
+    cudaFree(d);
+    cudaFreeHost(h);
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", HOST_CALLS)
+def test_what_the_system_uses_for_the_host_is_told_in_its_line_and_done(program: Run, call: str) -> None:
+    done = program(CALLING.replace("CALL", call), "--sanitize")
+    assert f"prog.cu:21: stream race: the host {HOST_CALLS[call]} memory that cudaMemcpyAsync" in done.stderr
+    assert done.stdout == "8192\n"

@@ -22,6 +22,23 @@ enum { READS, WRITES }; /* the host, memory */
     gs_close_for_work(pointer, bytes); \
     return result
 
+#define THROUGH_PARTS(result, call, parts, number, how) \
+    open_parts(parts, number, how, __builtin_return_address(0)); \
+    result = call; \
+    close_parts(parts, number); \
+    return result
+
+static void open_parts(const struct iovec *parts, size_t number, int how, void *site) {
+    for (size_t i = 0; i < number; i++) {
+        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, how, site);
+        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
+    }
+}
+static void close_parts(const struct iovec *parts, size_t number) {
+    for (size_t i = 0; i < number; i++)
+        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
+}
+
 static ssize_t our_write(int file, const void *from, size_t bytes) {
     ssize_t done;
     THROUGH(done, write(file, from, bytes), from, bytes, READS);
@@ -54,16 +71,6 @@ static size_t our_fread(void *to, size_t size, size_t items, FILE *file) {
     size_t done;
     THROUGH(done, fread(to, size, items, file), to, size * items, WRITES);
 }
-static ssize_t our_vector(int file, const struct iovec *parts, int number, int how) {
-    for (int i = 0; i < number; i++) {
-        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, how, __builtin_return_address(0));
-        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
-    }
-    ssize_t done = how == READS ? writev(file, parts, number) : readv(file, parts, number);
-    for (int i = 0; i < number; i++)
-        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
-    return done;
-}
 static ssize_t our_sendto(int file, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t size) {
     ssize_t done;
     THROUGH(done, sendto(file, from, bytes, flags, to, size), from, bytes, READS);
@@ -72,48 +79,30 @@ static ssize_t our_recvfrom(int file, void *to, size_t bytes, int flags, struct 
     ssize_t done;
     THROUGH(done, recvfrom(file, to, bytes, flags, from, size), to, bytes, WRITES);
 }
+static ssize_t our_writev(int file, const struct iovec *parts, int number) {
+    ssize_t done;
+    THROUGH_PARTS(done, writev(file, parts, number), parts, number, READS);
+}
+static ssize_t our_readv(int file, const struct iovec *parts, int number) {
+    ssize_t done;
+    THROUGH_PARTS(done, readv(file, parts, number), parts, number, WRITES);
+}
 static ssize_t our_pwritev(int file, const struct iovec *parts, int number, off_t at) {
-    for (int i = 0; i < number; i++) {
-        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, READS, __builtin_return_address(0));
-        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
-    }
-    ssize_t done = pwritev(file, parts, number, at);
-    for (int i = 0; i < number; i++)
-        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
-    return done;
+    ssize_t done;
+    THROUGH_PARTS(done, pwritev(file, parts, number, at), parts, number, READS);
 }
 static ssize_t our_preadv(int file, const struct iovec *parts, int number, off_t at) {
-    for (int i = 0; i < number; i++) {
-        gs_tell_host_use(parts[i].iov_base, parts[i].iov_len, WRITES, __builtin_return_address(0));
-        gs_open_for_work(parts[i].iov_base, parts[i].iov_len);
-    }
-    ssize_t done = preadv(file, parts, number, at);
-    for (int i = 0; i < number; i++)
-        gs_close_for_work(parts[i].iov_base, parts[i].iov_len);
-    return done;
+    ssize_t done;
+    THROUGH_PARTS(done, preadv(file, parts, number, at), parts, number, WRITES);
 }
 static ssize_t our_sendmsg(int file, const struct msghdr *message, int flags) {
-    for (size_t i = 0; i < message->msg_iovlen; i++) {
-        gs_tell_host_use(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len, READS, __builtin_return_address(0));
-        gs_open_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
-    }
-    ssize_t done = sendmsg(file, message, flags);
-    for (size_t i = 0; i < message->msg_iovlen; i++)
-        gs_close_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
-    return done;
+    ssize_t done;
+    THROUGH_PARTS(done, sendmsg(file, message, flags), message->msg_iov, message->msg_iovlen, READS);
 }
 static ssize_t our_recvmsg(int file, struct msghdr *message, int flags) {
-    for (size_t i = 0; i < message->msg_iovlen; i++) {
-        gs_tell_host_use(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len, WRITES, __builtin_return_address(0));
-        gs_open_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
-    }
-    ssize_t done = recvmsg(file, message, flags);
-    for (size_t i = 0; i < message->msg_iovlen; i++)
-        gs_close_for_work(message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
-    return done;
+    ssize_t done;
+    THROUGH_PARTS(done, recvmsg(file, message, flags), message->msg_iov, message->msg_iovlen, WRITES);
 }
-static ssize_t our_writev(int file, const struct iovec *parts, int number) { return our_vector(file, parts, number, READS); }
-static ssize_t our_readv(int file, const struct iovec *parts, int number) { return our_vector(file, parts, number, WRITES); }
 
 static const struct {
     const char *name;
