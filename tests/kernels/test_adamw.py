@@ -147,12 +147,18 @@ def test_parameters_of_any_layout_train_as_with_pytorchs(lay: Callable[[Tensor],
 
 
 def test_moments_follow_a_model_into_another_memory_format() -> None:
-    net = nn.Conv2d(3, 4, 3)
-    optimizer = ops.AdamW(net.parameters())
-    for _ in range(2):
-        net(torch.randn(1, 3, 8, 8)).sum().backward()
-        optimizer.step()
-        net.to(memory_format=torch.channels_last)
+    torch.manual_seed(3)
+    ours = nn.Conv2d(3, 4, 3)
+    theirs = copy.deepcopy(ours)
+    one, other = ops.AdamW(ours.parameters(), lr=0.1), torch.optim.AdamW(theirs.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(1, 3, 8, 8)
+        for net, optimizer in ((ours, one), (theirs, other)):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+            net.to(memory_format=torch.channels_last)
+    torch.testing.assert_close(list(ours.parameters()), list(theirs.parameters()))
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
