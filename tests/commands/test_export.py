@@ -99,7 +99,7 @@ def test_the_pages_way_from_a_kernel_to_an_extension(capsys: pytest.CaptureFixtu
     Path("mine.cu").write_text(f"{text.partition('{')[0]}{{ {index} {body} }}\n")
     with pytest.raises(SystemExit, match="0"):
         main(export)  # which judges it once more
-    assert commands[3][-1] == "my_gelu"
+    assert commands[3][-1] == "./my_gelu"  # without a slash pip looks in its index
     assert Path("my_gelu/setup.py").is_file()
     assert "my_gelu.gelu(" in lines[4]
     assert "def gelu(x: Tensor) -> Tensor:" in Path("my_gelu/my_gelu/__init__.py").read_text()

@@ -152,11 +152,13 @@ def test_life_by_words_counts_a_row_once() -> None:
 
 def test_bodies_in_shared_memory_serve_all_pairs_of_a_tile() -> None:
     rungs = counts("nbody")
-    naive, root, tile, registers = (rungs[name] for name in sorted(rungs))
+    naive, root, tile, registers, short = (rungs[name] for name in sorted(rungs))
     assert root["global_sectors"] < naive["global_sectors"] / 3
     assert tile["global_requests"] < root["global_requests"] / 30
     assert registers["shared_wavefronts"] == pytest.approx(tile["shared_wavefronts"] / 4, rel=0.1)
     assert registers["instructions"] < tile["instructions"]
+    assert short["instructions"] < registers["instructions"]
+    assert short["shared_wavefronts"] == pytest.approx(registers["shared_wavefronts"] / 2, rel=0.1)
 
 
 def test_a_lattice_of_constants_issues_less_and_four_cells_ask_less_often() -> None:

@@ -2,7 +2,7 @@
 // a wait, and the results were right each time. But the wait stands behind the copy back. With a short kernel the copy
 // comes late enough by chance; nothing says that it must.
 //
-// expect: not_waited
+// expect: stream_race
 
 // add N A B C: c = a + b for N floats each. A and B are files to read, C is the file to write.
 
@@ -73,9 +73,9 @@ int main(int argc, char** argv)
     add<<<blocks, threads, 0, s>>>(device_a, device_b, device_c, n);
     CHECK(cudaGetLastError());
 
-    CHECK(cudaMemcpy(c.data(), device_c, bytes, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(c.data(), device_c, bytes, cudaMemcpyDeviceToHost));  // <- here
 
-    CHECK(cudaStreamSynchronize(s));  // <- here
+    CHECK(cudaStreamSynchronize(s));
     CHECK(cudaStreamDestroy(s));
     CHECK(cudaFree(device_a));
     CHECK(cudaFree(device_b));

@@ -1,7 +1,7 @@
 // The wait is there, and it stands behind the file. The host has looked at c by then. What a fast device had done, it
 // sees, and a device may be slow.
 //
-// expect: not_waited
+// expect: stream_race
 
 // managed N A B C: c = a + b for N floats each. A and B are files to read, C is the file to write.
 
@@ -31,7 +31,7 @@ void read_floats(const char* path, float* x, int n)
 void write_floats(const char* path, const float* x, int n)
 {
     FILE* file = fopen(path, "wb");
-    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {  // <- here
         fprintf(stderr, "%s cannot be written\n", path);
         exit(2);
     }

@@ -1,7 +1,7 @@
 // The wait stands in front of the launch, to be sure that the data are there. The host wrote them itself. So they are
 // there, and looking after them seems careful. It is the result that has to be waited for.
 //
-// expect: too_many too_late
+// expect: stream_race
 
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,7 @@ void read_floats(const char* path, float* x, int n)
 void write_floats(const char* path, const float* x, int n)
 {
     FILE* file = fopen(path, "wb");
-    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {  // <- here
         fprintf(stderr, "%s cannot be written\n", path);
         exit(2);
     }
@@ -57,7 +57,7 @@ int main(int argc, char** argv)
     read_floats(argv[2], a, n);
     read_floats(argv[3], b, n);
 
-    CHECK(cudaDeviceSynchronize());  // <- here
+    CHECK(cudaDeviceSynchronize());
     add<<<(n + 255) / 256, 256>>>(a, b, c, n);
     CHECK(cudaGetLastError());
 

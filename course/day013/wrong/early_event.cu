@@ -1,7 +1,7 @@
 // The event is recorded before the copies that it is to stand for. All calls are there and in pairs, as in the right
 // program. It records and it waits. What it waits for is the moment before the copy.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <algorithm>
 #include <cstdio>
@@ -72,12 +72,12 @@ int main(int argc, char** argv)
         if (count <= 0) break;
         const size_t size = count * sizeof(float);
         CHECK(cudaEventCreate(&there[p]));
-        CHECK(cudaEventRecord(there[p], in));  // <- here
+        CHECK(cudaEventRecord(there[p], in));
         CHECK(cudaMemcpyAsync(device_a + start, a + start, size, cudaMemcpyHostToDevice, in));
         CHECK(cudaMemcpyAsync(device_b + start, b + start, size, cudaMemcpyHostToDevice, in));
 
         CHECK(cudaStreamWaitEvent(work, there[p], 0));
-        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);
+        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);  // <- here
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(c + start, device_c + start, size, cudaMemcpyDeviceToHost, work));
     }

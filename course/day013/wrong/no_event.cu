@@ -1,7 +1,7 @@
 // The kernel's stream is told nothing of the copy's. The copies were given first, so one takes them to be first; that
 // holds within a stream. The results were right on the day it was tried. The copies happened to be faster.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <algorithm>
 #include <cstdio>
@@ -76,8 +76,8 @@ int main(int argc, char** argv)
         CHECK(cudaMemcpyAsync(device_b + start, b + start, size, cudaMemcpyHostToDevice, in));
         CHECK(cudaEventRecord(there[p], in));
 
-        // nothing makes `work` wait  // <- here
-        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);
+        // nothing makes `work` wait
+        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);  // <- here
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(c + start, device_c + start, size, cudaMemcpyDeviceToHost, work));
     }

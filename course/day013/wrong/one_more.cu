@@ -1,7 +1,7 @@
 // Each piece takes one element more than it should, to be safe at the seam. The copy of the next piece writes that element
 // while this kernel reads it. Both bring the same number, so the result is right until the read comes in between.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <algorithm>
 #include <cstdio>
@@ -72,7 +72,7 @@ int main(int argc, char** argv)
         if (count <= 0) break;
         const size_t size = count * sizeof(float);
         CHECK(cudaEventCreate(&there[p]));
-        CHECK(cudaMemcpyAsync(device_a + start, a + start, size, cudaMemcpyHostToDevice, in));
+        CHECK(cudaMemcpyAsync(device_a + start, a + start, size, cudaMemcpyHostToDevice, in));  // <- here
         CHECK(cudaMemcpyAsync(device_b + start, b + start, size, cudaMemcpyHostToDevice, in));
         CHECK(cudaEventRecord(there[p], in));
 

@@ -1,7 +1,7 @@
 // The host waits for the queue that brings the pieces, not for the one that takes them back. Everything has been handed over
 // in time. The last results are still on their way.
 //
-// expect: not_waited
+// expect: stream_race
 
 // stream N A B C: c = a + b for N floats each, in pieces. A and B are files to read, C is the file to write.
 
@@ -32,7 +32,7 @@ void read_floats(const char* path, float* x, int n)
 void write_floats(const char* path, const float* x, int n)
 {
     FILE* file = fopen(path, "wb");
-    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {
+    if (file == nullptr || fwrite(x, sizeof(float), n, file) != (size_t)n) {  // <- here
         fprintf(stderr, "%s cannot be written\n", path);
         exit(2);
     }

@@ -1,7 +1,7 @@
 // The copies back have a stream of their own, so that the kernels need not wait for them. That is a good idea. That
 // these copies must wait for the kernels was forgotten. The third stream knows nothing of the second.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Three streams and one pair of arrays. Each stream does its batch in order. Results were right each time. The next
 // batch is copied over the readings that the kernels of this one may not have read yet.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // center N BATCHES X Y MEANS: from each of BATCHES times N readings their
 // mean is taken off. X is a file to read; Y and MEANS are written.
@@ -87,13 +87,13 @@ int main(int argc, char** argv)
     CHECK(cudaMalloc(&place[0].y, bytes));
     for (Place& p : place) {
         CHECK(cudaMalloc(&p.sum, sizeof(int)));
-        p.x = place[0].x, p.y = place[0].y;  // <- here
+        p.x = place[0].x, p.y = place[0].y;
         CHECK(cudaStreamCreate(&p.stream));
     }
 
     for (int b = 0; b < batches; ++b) {
         const Place& p = place[b % PLACES];
-        CHECK(cudaMemcpyAsync(p.x, x + (size_t)b * n, bytes,
+        CHECK(cudaMemcpyAsync(p.x, x + (size_t)b * n, bytes,  // <- here
                               cudaMemcpyHostToDevice, p.stream));
         CHECK(cudaMemsetAsync(p.sum, 0, sizeof(int), p.stream));
         add_up<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, n, p.sum);

@@ -1,7 +1,7 @@
 // The copies back have a stream of their own. So no batch waits for another's way back. That a copy back has to wait
 // for its kernel was forgotten, and that the next batch in this place has to wait for the copy.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // center N BATCHES X Y MEANS: from each of BATCHES times N readings their
 // mean is taken off. X is a file to read; Y and MEANS are written.
@@ -101,8 +101,8 @@ int main(int argc, char** argv)
         CHECK(cudaGetLastError());
         subtract<<<BLOCKS, THREADS, 0, p.stream>>>(p.x, p.y, n, p.sum);
         CHECK(cudaGetLastError());
-        CHECK(cudaMemcpyAsync(y + (size_t)b * n, p.y, bytes,
-                              cudaMemcpyDeviceToHost, back));  // <- here
+        CHECK(cudaMemcpyAsync(y + (size_t)b * n, p.y, bytes,  // <- here
+                              cudaMemcpyDeviceToHost, back));
         CHECK(cudaMemcpyAsync(means + b, p.sum, sizeof(int),
                               cudaMemcpyDeviceToHost, p.stream));
     }

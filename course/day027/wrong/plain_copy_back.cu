@@ -1,7 +1,7 @@
 // cudaMemcpy waits for what came before it; that has been so since day 3. It waits for the default stream and for those
 // that have to do with it. A stream made with cudaStreamNonBlocking has not, so the copy may read Y before it is there.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <cublas_v2.h>
 

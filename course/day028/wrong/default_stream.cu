@@ -1,7 +1,7 @@
 // The plan was never told of the stream, so its kernels go to the default stream. The program's stream was made not to
 // wait for that one. The transform may begin before the samples are there.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <cufft.h>
 
@@ -95,11 +95,11 @@ int main(int argc, char** argv)
     CHECK(cudaMemcpyAsync(device_x, x.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
 
     cufftHandle plan;
-    FFT(cufftPlan1d(&plan, n, CUFFT_R2C, frames));  // <- here
+    FFT(cufftPlan1d(&plan, n, CUFFT_R2C, frames));
 
     FFT(cufftExecR2C(plan, device_x, device_y));
 
-    sizes<<<(count + 255) / 256, 256, 0, stream>>>(device_y, device_a, count, 1.0f / n);
+    sizes<<<(count + 255) / 256, 256, 0, stream>>>(device_y, device_a, count, 1.0f / n);  // <- here
     CHECK(cudaGetLastError());
 
     CHECK(cudaMemcpyAsync(a.data(), device_a, a.size() * sizeof(float), cudaMemcpyDeviceToHost, stream));

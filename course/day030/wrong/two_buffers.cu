@@ -2,7 +2,7 @@
 // streams, and the third takes over a buffer of which it does not know whether it is free. The results are right when
 // it is tried.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // echo N LAG X Y: y[i] = x[i] + x[i - LAG] / 2 for N numbers, with silence
 // before the first. X is a file to read, Y is written. The device need not
@@ -89,11 +89,11 @@ int main(int argc, char** argv)
     }
 
     for (int first = 0, k = 0; first < n; first += part, ++k) {
-        const Place p = {place[k % 2].x, place[k % 2].y,  // <- here
+        const Place p = {place[k % 2].x, place[k % 2].y,
                          place[k % PLACES].stream};
         const int count = std::min(part, n - first);
         const int before = std::min(first, lag);
-        CHECK(cudaMemcpyAsync(p.x, x + first - before,
+        CHECK(cudaMemcpyAsync(p.x, x + first - before,  // <- here
                               (before + count) * sizeof(int),
                               cudaMemcpyHostToDevice, p.stream));
         echo<<<(count + 255) / 256, 256, 0, p.stream>>>(p.x, p.y, before,

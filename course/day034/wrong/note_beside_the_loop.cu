@@ -1,7 +1,7 @@
 // The last node hangs on the first one, as the loop does. The nodes were made in the right order, so they seem to run in
 // it. Nothing says that the loop comes before it. Nodes that no edge orders run in any order.
 //
-// expect: not_waited
+// expect: stream_race
 
 // rods N RODS HEAT SWEEPS LEFT Y: each of RODS rods of N cells is cold but for
 // its middle, and is swept until that has no more than COOL. HEAT is a file to
@@ -163,7 +163,7 @@ int main(int argc, char** argv)
         more = heat[r];
         CHECK(cudaGraphExecKernelNodeSetParams(exec, first, &warming));
         CHECK(cudaGraphExecKernelNodeSetParams(exec, last, &noting));
-        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaGraphLaunch(exec, stream));  // <- here
     }
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaGraphExecDestroy(exec));

@@ -1,7 +1,7 @@
 // The copies of a step are given before its additions, so they come first. That holds for one stream. The copy is in
 // the left neighbour's, and nothing makes this GPU wait for it.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // allreduce N X SUMS: every GPU has N numbers, and at the end each of them
 // has the sum of all. X holds N numbers for each GPU, one after the other;
@@ -109,7 +109,7 @@ int main(int argc, char** argv)
             const int at = begin(piece, n, gpus);
             const int count = begin(piece + 1, n, gpus) - at;
             CHECK(cudaSetDevice(g));
-            add<<<BLOCKS, THREADS, 0, gpu[g].stream>>>(
+            add<<<BLOCKS, THREADS, 0, gpu[g].stream>>>(  // <- here
                 gpu[g].x + at, gpu[g].in + at, count);
             CHECK(cudaGetLastError());
         }

@@ -1,7 +1,7 @@
 // What comes in goes to the same place of the neighbour's `in` in each step. The results are right in a test, as what
 // came before has been added by then. GPU g waits for its left neighbour, but that does not wait until GPU g has added.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // allreduce N X SUMS: every GPU has N numbers, and at the end each of them
 // has the sum of all. X holds N numbers for each GPU, one after the other;
@@ -97,7 +97,7 @@ int main(int argc, char** argv)
             const int at = begin(piece, n, gpus);
             const int count = begin(piece + 1, n, gpus) - at;
             int* to = adds ? gpu[right].in : gpu[right].x + at;
-            CHECK(cudaMemcpyPeerAsync(to, right, gpu[g].x + at, g,
+            CHECK(cudaMemcpyPeerAsync(to, right, gpu[g].x + at, g,  // <- here
                                       count * sizeof(int),
                                       gpu[g].stream));
             CHECK(cudaEventRecord(gpu[g].sent, gpu[g].stream));

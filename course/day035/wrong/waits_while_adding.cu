@@ -1,7 +1,7 @@
 // Each GPU waits for its left neighbour. Later nothing is added, and the wait was left out. What has come in is sent
 // on in the next step, though.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // allreduce N X SUMS: every GPU has N numbers, and at the end each of them
 // has the sum of all. X holds N numbers for each GPU, one after the other;
@@ -97,7 +97,7 @@ int main(int argc, char** argv)
             const int at = begin(piece, n, gpus);
             const int count = begin(piece + 1, n, gpus) - at;
             int* to = adds ? gpu[right].in : gpu[right].x;
-            CHECK(cudaMemcpyPeerAsync(to + at, right, gpu[g].x + at, g,
+            CHECK(cudaMemcpyPeerAsync(to + at, right, gpu[g].x + at, g,  // <- here
                                       count * sizeof(int),
                                       gpu[g].stream));
             CHECK(cudaEventRecord(gpu[g].sent, gpu[g].stream));

@@ -2,7 +2,7 @@
 // through. Nothing there waits for the kernels, and so the pool may give the bytes to the next one who asks while they
 // are still in use. That the same stream asks next, and gets them in time, is luck.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // mixing N ROUNDS X ADD Y FIRST: N integers, mixed ROUNDS times. X and ADD
 // are files to read, Y and FIRST are written.
@@ -67,7 +67,7 @@ void round(unsigned* y, unsigned add, int n, cudaStream_t stream)
     CHECK(cudaGetLastError());
     join<<<blocks, threads, 0, stream>>>(s, y, n);
     CHECK(cudaGetLastError());
-    CHECK(cudaFreeAsync(s, cudaStreamPerThread));
+    CHECK(cudaFreeAsync(s, cudaStreamPerThread));  // <- here
 }
 
 // The pool keeps what has been freed for the next round.

@@ -2,7 +2,7 @@
 // most programs that goes well, since the default stream waits for the others, and they for it. The caller's stream is
 // one that does not. Its copy of y[0] waits for nothing that the round does.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 // mixing N ROUNDS X ADD Y FIRST: N integers, mixed ROUNDS times. X and ADD
 // are files to read, Y and FIRST are written.
@@ -101,7 +101,7 @@ int main(int argc, char** argv)
                           stream));
     for (int r = 0; r < rounds; ++r) {
         round(y, add[r], n, stream);
-        CHECK(cudaMemcpyAsync(&first[r], y, sizeof(unsigned),
+        CHECK(cudaMemcpyAsync(&first[r], y, sizeof(unsigned),  // <- here
                               cudaMemcpyDeviceToHost, stream));
         CHECK(cudaStreamSynchronize(stream));  // who calls looks at it now
     }

@@ -1,7 +1,7 @@
 // Three streams share two pairs of buffers, to save memory. Frames 0 and 2 have the same buffer. Their
 // streams differ. Nothing says that frame 2 may come in only when frame 0 has gone out.
 //
-// expect: too_many unordered
+// expect: stream_race
 
 #include <cstdio>
 #include <cstdlib>
@@ -97,8 +97,8 @@ int main(int argc, char** argv)
 
     const dim3 block(WIDE, TALL), grid((W + WIDE - 1) / WIDE, (H + TALL - 1) / TALL);
     for (int p = 0; p < P; ++p) {
-        const int k = p % LANES, b = p % 2;  // <- here
-        CHECK(cudaMemcpyAsync(before[b], film + p * pixels, bytes, cudaMemcpyHostToDevice, stream[k]));
+        const int k = p % LANES, b = p % 2;
+        CHECK(cudaMemcpyAsync(before[b], film + p * pixels, bytes, cudaMemcpyHostToDevice, stream[k]));  // <- here
         filter<<<grid, block, 0, stream[k]>>>(before[b], after[b], H, W, R);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(filtered + p * pixels, after[b], bytes, cudaMemcpyDeviceToHost, stream[k]));

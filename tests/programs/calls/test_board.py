@@ -8,10 +8,12 @@ import re
 import struct
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.programs.fake_host import FakeHost
 
 from gridstride.programs.calls.peers import EVERYONE
 from gridstride.programs.calls.runtime_records import (
@@ -26,10 +28,11 @@ from gridstride.programs.calls.runtime_records import (
 )
 from gridstride.programs.calls.status import Status
 from gridstride.programs.run import reported
+from gridstride.programs.timeline.model import LEGACY
 from gridstride.programs.toolchain.runtime_functions import RUNTIME
 from gridstride.virtual.gpu import VirtualGPU
 
-from .boards import PTX, TO_DEVICE, Setup, fat_binary
+from .boards import PTX, TO_DEVICE, TO_HOST, Setup, fat_binary
 
 
 def test_callbacks_stand_in_the_order_of_the_c_record() -> None:
@@ -220,6 +223,19 @@ def test_copies_take_time_where_it_is_predicted(setup: Setup) -> None:
     link = setup.device.model.timeline
     expected = link["copy_us"] + 55_000_000 / (1e3 * link["link_gb_per_s"])
     assert setup.board.activity.as_dict()["to_device_us"] == pytest.approx(expected)
+
+
+def test_whoever_keeps_what_copies_carry_is_not_the_host(setup: Setup, monkeypatch: Any) -> None:
+    host, guarded_meanwhile = FakeHost(), []
+    board = setup.board
+    board.watch_order(host)
+    there, managed = setup.allocate(4096), setup.allocate(4096, EVERYONE)
+    log = SimpleNamespace(copied=lambda *_: guarded_meanwhile.append(host.ranges))
+    monkeypatch.setattr(board, "_copies", log)
+    assert board.copy(4096, TO_HOST, LEGACY, 0, 0, managed, there, 0, 0) == Status.SUCCESS
+    assert host.ranges
+    assert board.copy(4096, TO_DEVICE, LEGACY, 0, 0, there, managed, 0, 0) == Status.SUCCESS
+    assert guarded_meanwhile == [(), ()]
 
 
 def test_an_equal_launch_takes_the_time_of_the_one_that_was_counted(setup: Setup) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.programs.conftest import Run
+from tests.programs.fake_host import FakeHost
 
 from gridstride.device.choice import use
 from gridstride.device.modules.module import cuda
@@ -23,19 +24,6 @@ from gridstride.virtual.gpu import VirtualGPU
 A, B, C = 1 << 20, 1 << 21, 1 << 22
 PAGE = 4096
 FAULTS = Path(__file__).parents[3] / "bench" / "stream_faults"
-
-
-class FakeHost:
-    """Our libcudart's part."""
-
-    def __init__(self) -> None:
-        self.ranges: tuple[GuardedRange, ...] = ()
-
-    def guard(self, ranges: Sequence[GuardedRange]) -> None:
-        self.ranges = tuple(ranges)
-
-    def call(self) -> tuple[str, int]:
-        return "cudaMemcpyAsync", 0
 
 
 class Watched:

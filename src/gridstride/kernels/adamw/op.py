@@ -126,10 +126,10 @@ class AdamW(torch.optim.AdamW):
 
     def __init__(
         self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, **options: bool | None,
+        weight_decay: float = 1e-2, amsgrad: bool = False, **options: bool | None,
     ) -> None:  # fmt: skip
         """`options`: PyTorch's other ones, as long as nothing is asked for; ValueError names one that is."""
-        for name, value in options.items():
+        for name, value in {"amsgrad": amsgrad, **options}.items():
             if name not in _OPTIONS:
                 raise TypeError(f"{name} is no option of AdamW: {', '.join(_OPTIONS)} are")
             if value:

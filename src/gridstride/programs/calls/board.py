@@ -295,8 +295,7 @@ class Board:
         if self._late is not None:
             self._late.copied(call.stream)
         self.activity.copied(nbytes, kind)
-        if self._copies is not None:
-            self._copies.copied(nbytes, kind, call.origin)
+        self._log(call)
         direct = kind == TO_PEER and self._peers.are_enabled(call.from_device, call.to_device)
         if kind == TO_PEER:
             self.activity.copied_to_peer(nbytes, call.from_device, call.to_device, direct=direct)
@@ -307,6 +306,16 @@ class Board:
         if self._order is not None:
             self._order.copy(call)
         return Status.SUCCESS
+
+    def _log(self, call: CopyCall) -> None:
+        """What a copy carries, where that is kept: the one who looks is not the program."""
+        if self._copies is None:
+            return
+        if self._order is not None:
+            self._order.using(1)
+        self._copies.copied(call.nbytes, call.kind, call.origin)
+        if self._order is not None:
+            self._order.using(-1)
 
     def waited(self, what: int, number: int) -> None:
         if what == WAITED_FREE:

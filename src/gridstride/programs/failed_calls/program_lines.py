@@ -11,10 +11,15 @@ from gridstride.programs.failed_calls.host_lines import HostLine, HostLines
 
 _NOT_THE_PROGRAM_S = re.compile(
     r"\.stub\.c$|/include/(?:crt/\w+|cuda_runtime)\.h$|/programs/runtime/\w+\.c$|/programs/driver/\w+\.c$|"
-    r"/lib/(?:libcxx|libcxxabi|libunwind|libc)/"
+    r"/programs/libraries/\w+/|/lib/(?:libcxx|libcxxabi|libunwind|libc)/"
 )
-"""Files whose lines the program's author has not written: nvcc's, the C++ library's, and our runtime's, which calls
-main()."""
+"""Files whose lines the program's author has not written: nvcc's, the C++ library's, our libraries', and our runtime's,
+which calls main()."""
+
+
+def is_the_programs(file: str) -> bool:
+    """Whether the program's author wrote a file."""
+    return not _NOT_THE_PROGRAM_S.search(file)
 
 
 def line_of(stack: Sequence[int], *, exact: int = 0) -> tuple[str, int] | None:
@@ -24,7 +29,7 @@ def line_of(stack: Sequence[int], *, exact: int = 0) -> tuple[str, int] | None:
     """
     for number, address in enumerate(stack):
         for line in lines_at(address - (number >= exact)):  # of the call, not of what comes behind it
-            if not _NOT_THE_PROGRAM_S.search(line.file):
+            if is_the_programs(line.file):
                 return line.file, line.line
     return None
 

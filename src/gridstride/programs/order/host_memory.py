@@ -9,9 +9,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gridstride.programs.failed_calls.program_lines import line_of
 from gridstride.virtual.machine.memory.footprint import Spans
 
 _PAGE = 4096
+_CALLERS = 16
 MOST_GUARDED = 512
 """Ranges of pages, as guarded_pages.c has room for."""
 
@@ -31,8 +33,10 @@ class HostMemory(Protocol):
         """The host's accesses to these pages are told of, and to no others."""
         ...
 
-    def call(self) -> tuple[str, int]:
-        """The runtime's function that the program is in, and where it returns to."""
+    def call(self) -> tuple[str, tuple[int, ...]]:
+        """The runtime's function that the program is in, and where it returns to; where that is no line of the
+        program's own, what called there as well.
+        """
         ...
 
 
@@ -92,8 +96,9 @@ class RuntimeHost:
     """HostMemory by our libcudart."""
 
     def __init__(self, runtime: ctypes.CDLL) -> None:
-        self._guard, self._call = runtime.gs_guard, runtime.gs_current_call
+        self._guard, self._call, self._callers = runtime.gs_guard, runtime.gs_current_call, runtime.gs_callers
         self._guard.restype = self._call.restype = None
+        self._are_known: dict[int, bool] = {}
         self._guarded: tuple[GuardedRange, ...] = ()
 
     def guard(self, ranges: Sequence[GuardedRange]) -> None:
@@ -103,7 +108,12 @@ class RuntimeHost:
         words = (ctypes.c_uint64 * (3 * len(given)))(*(word for each in given for word in each))
         self._guard(words, ctypes.c_int64(len(given)))
 
-    def call(self) -> tuple[str, int]:
-        name, site = ctypes.c_char_p(), ctypes.c_void_p()
-        self._call(ctypes.byref(name), ctypes.byref(site))
-        return (name.value or b"").decode(), site.value or 0
+    def call(self) -> tuple[str, tuple[int, ...]]:
+        name, returns_to = ctypes.c_char_p(), ctypes.c_void_p()
+        self._call(ctypes.byref(name), ctypes.byref(returns_to))
+        site = returns_to.value or 0
+        if site not in self._are_known:
+            self._are_known[site] = line_of([site]) is not None
+        words = (ctypes.c_uint64 * _CALLERS)()
+        count = 0 if self._are_known[site] else self._callers(words, _CALLERS)
+        return (name.value or b"").decode(), (site, *words[:count])

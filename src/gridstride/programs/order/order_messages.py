@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
-from gridstride.programs.failed_calls.program_lines import line_of
+from gridstride.programs.failed_calls.program_lines import is_the_programs, line_of
 from gridstride.virtual.findings.finding import KernelFinding
 
 KIND = "stream_race"
@@ -14,13 +15,13 @@ KIND = "stream_race"
 
 @dataclass(frozen=True, slots=True)
 class StreamAccess:
-    """One side: the kernel, or the runtime's function, whose call returns to `site`; in which stream, and what it does
-    with the bytes. `inside`: the kernel's line.
+    """One side: the kernel, or the runtime's function, in which stream, and what it does with the bytes. `stack`: where
+    its call returns to, and those around it; `inside`: the kernel's line.
     """
 
     kernel: str
     function: str
-    site: int
+    stack: tuple[int, ...]
     stream: str
     verb: str = ""
     inside: tuple[str, int] | None = None
@@ -32,7 +33,7 @@ class StreamAccess:
     @property
     def place(self) -> tuple[str, int] | None:
         """File and line of the call."""
-        return line_of([self.site]) if self.site else None
+        return line_of(self.stack)
 
     def title(self, file: str | None) -> str:
         """Who it is, and where; `file`: what the finding names already."""
@@ -45,15 +46,22 @@ class StreamAccess:
 
     def use(self, file: str | None) -> str:
         """What it does, and in which line of a kernel."""
-        return f"{self.verb} {_at(self.inside, file)}" if self.inside else self.verb
+        shown = self.inside and is_the_programs(self.inside[0])  # a library's is not there to be looked at
+        return f"{self.verb} {_at(self.inside, file)}" if self.inside and shown else self.verb
 
 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 
 
 def _at(place: tuple[str, int], file: str | None) -> str:
-    same = file is not None and os.path.abspath(place[0]) == os.path.abspath(file)  # one compiler names it whole
+    same = file is not None and _are_same(place[0], file)
     return f"in line {place[1]}" if same else f"at {place[0]}:{place[1]}"
+
+
+def _are_same(one: str, other: str) -> bool:
+    """One compiler names a file whole, another as it was given: from a folder that the program need not be in."""
+    long, short = sorted((PurePath(os.path.normpath(each)).parts for each in (one, other)), key=len, reverse=True)
+    return long == short or (not short[0].startswith("/") and long[-len(short) :] == short)
 
 
 def between_streams(

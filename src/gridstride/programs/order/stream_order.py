@@ -209,8 +209,8 @@ class StreamOrder:
         return piece.is_flag(use, use.low) and not any(True for _ in self._visible.pages(use.spans))
 
     def _access(self, kernel: str, stream: int, verb: str = "") -> StreamAccess:
-        function, site = self._host.call()
-        return StreamAccess(kernel, function, site, self._labels.get(stream, "the default stream"), verb)
+        function, stack = self._host.call()
+        return StreamAccess(kernel, function, stack, self._labels.get(stream, "the default stream"), verb)
 
     def _own(self, stream: int) -> int:
         """The number that a stream goes by here: each thread's default stream by one of its own, which is negative."""

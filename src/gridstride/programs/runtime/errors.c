@@ -39,6 +39,19 @@ void gs_begin_call(const char *name, const void *site, const void *kernel) {
 
 PUBLIC void gs_current_call(const char **name, const void **site) { *name = call.name, *site = call.site; }
 
+/* What called there, from the inside outwards; 0 where the stack does not have the call. */
+PUBLIC int gs_callers(uint64_t *words, int most) {
+    enum { DEEP = 128 }; /* whoever asks is not the program, and has frames of its own */
+    void *stack[DEEP];
+    const int frames = backtrace(stack, DEEP);
+    int first = 0, count = 0;
+    while (first < frames && stack[first] != call.returns_to)
+        first++;
+    for (int i = first; i < frames && count < most; i++)
+        words[count++] = (uint64_t)stack[i];
+    return count;
+}
+
 /* `call` is an earlier one where the runtime itself, or a library of ours, calls what fails: the stack does not have
  * the place that it returns to then. */
 static int is_called_now(void *const *stack, int frames) {
