@@ -103,6 +103,13 @@ def test_a_mark_of_thoughts_later_on_is_text() -> None:
     assert summary(read(reader(None, thinks=True), "Write <think>.")) == ("Write <think>.", "", [])
 
 
+def test_a_call_ends_with_its_object() -> None:
+    cut = reader("hermes")
+    for text, within in (('<tool_call>\n{"name": "f"', False), (', "arguments": ', True), ('{"a": {}', True), ("}", False)):
+        cut.push(text)
+        assert cut.is_within_a_call == within
+
+
 def test_a_call_that_was_cut_keeps_what_there_is() -> None:
     assert summary(read(reader("hermes"), '<tool_call>\n{"name": "f", "arguments": {"a')) == ("", "", [("f", '{"a')])
     assert summary(read(reader("hermes"), '<tool_call>\n{"na')) == ('\n{"na', "", [])

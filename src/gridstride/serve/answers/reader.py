@@ -62,6 +62,11 @@ class AnswerReader:
         """Begun so far."""
         return self._calls
 
+    @property
+    def is_within_a_call(self) -> bool:
+        """Whether the arguments of the last one go on."""
+        return self._read == self._argue
+
     def push(self, text: str, *, last: bool = False) -> list[Event]:
         """What is certain now. `last`: no more text comes."""
         self._text += text

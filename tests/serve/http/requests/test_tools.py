@@ -76,6 +76,18 @@ def test_a_call_that_is_required_satisfies_its_schema(live: Live, seed: int) -> 
     check(call)
 
 
+def test_a_call_that_a_stop_cuts_is_none_to_be_made(live: Live) -> None:
+    body = {"tool_choice": "required", "parallel_tool_calls": False, "tools": TOOLS[:1], "stop": ['"unit']}
+    (choice,) = ask(live, **body).json()["choices"]
+    assert choice["finish_reason"] == "stop"
+    (call,) = choice["message"]["tool_calls"]
+    assert '"value"' in call["function"]["arguments"]
+    with pytest.raises(ValueError, match="Expecting|Unterminated"):
+        json.loads(call["function"]["arguments"])
+    last = ask(live, **body, stream=True).text.split("\n\n")[-3]
+    assert json.loads(last.removeprefix("data: "))["choices"][0]["finish_reason"] == "stop"
+
+
 def test_no_argument_is_made_up(live: Live) -> None:
     """Where the schema is silent, as those of many frameworks are; one that speaks is believed."""
     silent = {name: value for name, value in SCHEMA.items() if name != "additionalProperties"}
