@@ -105,7 +105,12 @@ def test_a_mark_of_thoughts_later_on_is_text() -> None:
 
 def test_a_call_ends_with_its_object() -> None:
     cut = reader("hermes")
-    for text, within in (('<tool_call>\n{"name": "f"', False), (', "arguments": ', True), ('{"a": {}', True), ("}", False)):
+    for text, within in (
+        ('<tool_call>\n{"name": "f"', False),
+        (', "arguments": ', True),
+        ('{"a": {}', True),
+        ("}", False),
+    ):
         cut.push(text)
         assert cut.is_within_a_call == within
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from chats import MARKED, TEMPLATE, chat, conversations, preferences, write_base, write_rows
+from tests.models.texts import metaspace, write
 
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train.data import conversations as data
@@ -67,6 +68,37 @@ def test_an_answer_that_the_template_leaves_open_is_ended(tmp_path: Path) -> Non
     made = Template(Tokenizer.load(write_base(tmp_path / "base")), open_template)
     [example] = made.examples(chat("red", "blue")["messages"])
     assert said(made, example) == ("user:red\nassistant:blue\n<|end|>", "blue\n<|end|>")
+
+
+@pytest.mark.parametrize("space", ["", " ", "\t "], ids=repr)
+def test_an_answer_begins_with_a_token_of_its_own_as_when_it_is_asked_for(tmp_path: Path, space: str) -> None:
+    """Where a generation prompt ends in a space, the space and the first word are one token of the whole text."""
+    spaced = "{% for m in messages %}{{ m.role }}:SPACE{{ m.content }}<|end|>{% endfor %}"
+    spaced += "{% if add_generation_prompt %}assistant:SPACE{% endif %}"
+    made = Template(Tokenizer.load(write_base(tmp_path / "base")), spaced.replace("SPACE", space))
+    messages = chat("red", "green left", "open", "blue right")["messages"]
+    [example] = made.examples(messages)
+    text, learned = said(made, example)
+    assert text == "".join(f"{each['role']}:{space}{each['content']}<|end|>" for each in messages)
+    assert learned == "green left<|end|>blue right<|end|>"
+    prompt = made.prompt(messages[:1])
+    assert example.tokens[: len(prompt)].tolist() == prompt
+    assert example.answer[len(prompt)]
+
+
+def test_where_a_tokenizer_begins_each_text_with_a_space_the_token_across_is_learned(tmp_path: Path) -> None:
+    spaced = "{% for m in messages %}hi {{ m.content }}!{% endfor %}{% if add_generation_prompt %}hi {% endif %}"
+    made = Template(Tokenizer.load(write(tmp_path, metaspace())), spaced)
+    [example] = made.examples(chat("a", "hi")["messages"])
+    assert [made._tokenizer.token(id) for id in example.tokens[example.answer]] == ["▁hi", "!"]
+
+
+def test_an_answer_whose_own_words_end_it_is_refused(template: Template, tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "c.jsonl", [chat("red", "blue"), chat("red", "blue<|end|>and green")])
+    with pytest.raises(TrainError, match=r"line 2: messages\[1\] has <\|end\|> in its text, where the model's answer"):
+        read(template, file)
+    [example] = template.examples(chat("what does <|end|> do?", "it ends")["messages"])
+    assert said(template, example)[1] == "it ends<|end|>"
 
 
 def test_of_a_preference_the_answers_are_compared(template: Template, tmp_path: Path) -> None:

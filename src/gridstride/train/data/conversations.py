@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -81,7 +82,11 @@ class Template:
         self._end = end if end is not None else min(tokenizer.eos, default=None)
 
     def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[TrainingExample]:
-        """One, or where the template forgets what it has said one for each answer; `last`: only the last answer."""
+        """One, or where the template forgets what it has said one for each answer; `last`: only the last answer.
+
+        ModelError where the template cannot be followed, or an answer's own words end it.
+        """
+        self._check_ends(messages)
         texts = rendered(self._tokenizer, self._template, messages, tools=tools, last=last)
         return [self._example(text.text, text.spans, ends=messages[-1]["role"] == "assistant") for text in texts]
 
@@ -92,8 +97,7 @@ class Template:
         return self._tokenizer.encode(render(self._tokenizer, messages, chat_template=self._template), special=False)
 
     def _example(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> TrainingExample:
-        ids, offsets = self._tokenizer.encode_with_places(text)
-        starts = np.array([start for start, _ in offsets])
+        ids, starts = self._encoded(text, [first for first, _ in spans])
         answer = np.zeros(len(ids), dtype=bool)
         for first, end in spans:
             answer |= (starts >= first) & (starts < end)
@@ -103,6 +107,36 @@ class Template:
         ):  # else no answer would ever end
             ids, answer = [*ids, self._end], np.append(answer, True)
         return TrainingExample(np.array(ids, dtype=np.int32), answer)
+
+    def _encoded(self, text: str, firsts: Sequence[int]) -> tuple[list[int], NDArray[np.int64]]:
+        """Tokens, and the characters that they begin with. None lies across the first character of an answer: when the
+        model is asked, the prompt's tokens end there.
+        """
+        ids, places = self._tokenizer.encode_with_places(text)
+        across = [first for first in firsts if any(start < first < end for start, end in places)]
+        if not across:
+            return ids, np.array([start for start, _ in places])
+        cuts = pairwise([0, *across, len(text)])
+        parts = [(start, *self._tokenizer.encode_with_places(text[start:end])) for start, end in cuts]
+        apart = [id for _, part, _ in parts for id in part]
+        if self._tokenizer.decode(apart, special=True) == self._tokenizer.decode(ids, special=True):
+            return apart, np.array([start + place for start, _, part in parts for place, _ in part])
+        # A tokenizer that begins each text with a space of its own: what lies across an answer's beginning is learned.
+        starts = [next((first for first in across if start < first < end), start) for start, end in places]
+        return ids, np.array(starts)
+
+    def _check_ends(self, messages: Messages) -> None:
+        ends = [token for id in sorted(self._tokenizer.eos) if (token := self._tokenizer.token(id))]
+        for index, message in enumerate(messages):
+            content = message.get("content")
+            if message["role"] != "assistant" or not isinstance(content, str):
+                continue
+            for token in ends:
+                if token in content:
+                    raise ModelError(
+                        f"messages[{index}] has {token} in its text, where the model's answer would have ended: take "
+                        "it out, the template writes what ends an answer"
+                    )
 
 
 def conversations(source: str, template: Template, *, length: int, share: float) -> Rows[TrainingExample]:

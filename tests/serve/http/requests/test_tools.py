@@ -82,7 +82,7 @@ def test_a_call_that_a_stop_cuts_is_none_to_be_made(live: Live) -> None:
     assert choice["finish_reason"] == "stop"
     (call,) = choice["message"]["tool_calls"]
     assert '"value"' in call["function"]["arguments"]
-    with pytest.raises(ValueError, match="Expecting|Unterminated"):
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
         json.loads(call["function"]["arguments"])
     last = ask(live, **body, stream=True).text.split("\n\n")[-3]
     assert json.loads(last.removeprefix("data: "))["choices"][0]["finish_reason"] == "stop"

@@ -142,8 +142,8 @@ class _Answer:
         }
 
     def _finish(self, reader: AnswerReader, piece: TextDelta) -> str | None:
-        """As OpenAI's server says it: a call that was asked for by its name is no reason to stop. Nor is one that a text
-        of `stop` has cut: a client that is told `tool_calls` reads its arguments.
+        """As OpenAI's server says it: a call that was asked for by its name is no reason to stop. One that a text of
+        `stop` has cut is none, too: a client that is told `tool_calls` reads its arguments.
         """
         called = reader.calls and piece.finish == "stop" and not (self._how.named or reader.is_within_a_call)
         return "tool_calls" if called else piece.finish
