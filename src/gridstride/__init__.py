@@ -9,6 +9,10 @@ import importlib
 import os
 import sys
 
+ONE_BLAS_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""References' products are small. Several threads wait for one another at each, on a busy machine eight times as long
+as they compute; PyTorch's threads are its own.
+"""
 WINDOWS = "GridStride runs on Linux; on Windows run it in WSL2: `wsl --install`, then pip install gridstride there"
 
 TYPE_CHECKING = False  # type checkers take the name for true; importing typing would cost half of the start-up

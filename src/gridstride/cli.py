@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from gridstride import WINDOWS
+from gridstride import ONE_BLAS_THREAD, WINDOWS
 from gridstride.commands.terminal import WrongUse, interrupts_end_at_once, print_stderr
 from gridstride.plain import plain
 
@@ -33,10 +33,6 @@ with interrupts_end_at_once():
         call,
     )
 
-_ONE_BLAS_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-"""References' products are small. Several threads wait for one another at each, on a busy machine eight times as long
-as they compute; PyTorch's threads are its own.
-"""
 _START = "Try:  gridstride climb matmul"
 # Typer draws its help with rich where it is told to, and importing that takes longer than everything else together.
 app = typer.Typer(
@@ -228,7 +224,7 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if words is None else words)
     if sys.platform == "win32":
         sys.exit(_refused(WINDOWS, arguments))
-    os.environ.setdefault(*_ONE_BLAS_THREAD)
+    os.environ.setdefault(*ONE_BLAS_THREAD)
     gc.set_threshold(20_000, *gc.get_threshold()[1:])  # imports make many objects and no rubbish to look for
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by the caller, `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gridstride.programs.calls.activity import Call
+from gridstride.programs.process import early_process
 from gridstride.programs.process.reports import ACTIVITY, LAUNCHES, TIMELINE
 from gridstride.programs.sources import Options
 from gridstride.programs.toolchain.compile import Compiling, compile_all, execute, library_objects
@@ -130,10 +131,15 @@ def build(
 def run(built: Built, arguments: Sequence[str], settings: Settings) -> Ended:
     """Runs the program to its end; `arguments` begin with its name."""
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
+        early = early_process.take()
 
-        def start(reports: int) -> Start:
-            command = _command(built, arguments, settings, program, runtime, reports)
-            return Start(command, None, (runtime, program))
+        def start(reports: int) -> subprocess.Popen[bytes]:
+            order = _order(built, arguments, settings, program, runtime, reports)
+            if early is not None:
+                with contextlib.suppress(OSError):  # it was ended from outside: another is begun
+                    words = json.dumps({**order, "stdout": settings.stdout}).encode()
+                    return early.become(words, (runtime, program, reports))
+            return subprocess.Popen(_command(order), pass_fds=(runtime, program, reports), stdout=settings.stdout)
 
         return watched(start, settings)
 
@@ -143,15 +149,18 @@ def become(built: Built, arguments: Sequence[str], settings: Settings) -> NoRetu
     with _in_memory(SONAME, built.runtime) as runtime, _in_memory("program", built.program) as program:
         for descriptor in (runtime, program):
             os.set_inheritable(descriptor, True)
-        os.execv(sys.executable, _command(built, arguments, settings, program, runtime, None))
+        os.execv(sys.executable, _command(_order(built, arguments, settings, program, runtime, None)))
 
 
-def _command(
+def _order(
     built: Built, arguments: Sequence[str], settings: Settings, program: int, runtime: int, reports: int | None
-) -> list[str]:  # fmt: skip
-    order = settings.order(
+) -> Order:  # fmt: skip
+    return settings.order(
         built.tools, arguments, program=f"/proc/self/fd/{program}", runtime=f"/proc/self/fd/{runtime}", reports=reports
     )
+
+
+def _command(order: Order) -> list[str]:
     return [sys.executable, "-P", "-m", "gridstride.programs.process.child", json.dumps(order)]
 
 
@@ -174,25 +183,12 @@ def run_on_hardware(
     return Ended(128 - code if code < 0 else code, time.monotonic() - began, -code if code < 0 else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """How a process of a program begins; `environment` None for this process' own."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str] | None = None
-    descriptors: tuple[int, ...] = ()
-    """Those that it has besides the standard ones and the one for reports."""
-
-
-def watched(start: Callable[[int], Start], settings: Settings) -> Ended:
-    """Runs a process to its end. `start` is told the descriptor that the process reports to."""
+def watched(start: Callable[[int], subprocess.Popen[bytes]], settings: Settings) -> Ended:
+    """Waits for a process to end. `start` begins it, with the descriptor that it is to report to."""
     reading, writing = os.pipe()
-    how = start(writing)
     began = time.monotonic()
     with signals_for_the_program() as pass_on:
-        child = subprocess.Popen(
-            how.command, env=how.environment, pass_fds=(*how.descriptors, writing), stdout=settings.stdout
-        )
+        child = start(writing)
         pass_on.append(child)
         os.close(writing)
         try:

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from tests.programs.fake_host import FakeHost
 
-from gridstride.programs.calls.peers import EVERYONE
 from gridstride.programs.calls.runtime_records import (
     CALLBACKS,
     CODE_CALLBACKS,
@@ -31,6 +30,7 @@ from gridstride.programs.run import reported
 from gridstride.programs.timeline.model import LEGACY
 from gridstride.programs.toolchain.runtime_functions import RUNTIME
 from gridstride.virtual.gpu import VirtualGPU
+from gridstride.virtual.machine.memory.owners import EVERYONE
 
 from .boards import PTX, TO_DEVICE, TO_HOST, Setup, fat_binary
 

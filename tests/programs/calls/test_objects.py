@@ -7,9 +7,9 @@ import re
 import pytest
 
 from gridstride.programs.calls.objects import KINDS, OBJECTS, left_in_words, left_of
-from gridstride.programs.calls.peers import EVERYONE, HOST
 from gridstride.programs.toolchain.runtime_functions import RUNTIME
 from gridstride.programs.toolchain.wheels import LIBRARIES
+from gridstride.virtual.machine.memory.owners import EVERYONE, HOST
 
 LETTERS = {
     "instance": "graph instances",

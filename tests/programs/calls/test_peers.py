@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gridstride.programs.calls.peers import EVERYONE, Peers
+from gridstride.programs.calls.peers import Peers
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.machine.memory.arena import Arena
+from gridstride.virtual.machine.memory.owners import EVERYONE
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from gridstride.programs.calls.graph_calls import GraphCall
 from gridstride.programs.calls.objects import OBJECTS, left_of
-from gridstride.programs.calls.peers import HOST
 from gridstride.programs.timeline.totals import Totals
 from gridstride.programs.toolchain.runtime_functions import is_reported
+from gridstride.virtual.machine.memory.owners import HOST
 from gridstride.virtual.observe.line_counters import LineCounters
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gridstride.programs.calls.fat_binary import NoPtx, ptx_at
 from gridstride.programs.calls.memory_calls import MemoryCalls
-from gridstride.programs.calls.peers import EVERYONE, Peers
+from gridstride.programs.calls.peers import Peers
 from gridstride.programs.calls.program_code import UNUSABLE, ProgramCode
 from gridstride.programs.calls.runtime_records import KernelLayout
 from gridstride.programs.calls.status import Status
@@ -18,6 +18,7 @@ from gridstride.protocol import LinkError, LinkInput, OutOfDeviceMemory
 from gridstride.virtual.gpu import VirtualGPU
 from gridstride.virtual.launch.virtual_kernel import VirtualKernel
 from gridstride.virtual.launch.virtual_module import VirtualModule
+from gridstride.virtual.machine.memory.owners import EVERYONE
 from gridstride.virtual.observe.registers import registers_of
 
 MODULE_CALLS = (

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gridstride.virtual.machine.memory.arena import FREED
+from gridstride.virtual.machine.memory.owners import EVERYONE, FREED, HOST
 
 if TYPE_CHECKING:
     from gridstride.virtual.findings.finding import KernelFinding
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 MOST = 16
 """GPUs that a program may see: GS_MOST_DEVICES of runtime.h, as many as the largest NVSwitch machines of one host."""
-EVERYONE, HOST = -1, -2
-"""Owners of what all GPUs reach: managed memory, which is where it is used, and pinned memory, which is the host's."""
 
 
 @dataclass(frozen=True, slots=True)

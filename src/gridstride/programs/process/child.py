@@ -1,10 +1,12 @@
 """The process of a program: loads it beside our libcudart and is it until it ends.
 
-Started by `programs/run.py` with one JSON object. The exit status is the program's.
+Started by `programs/run.py` with one JSON object, or before there is one (`early_process.py`). The exit status is the
+program's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -12,6 +14,8 @@ import signal
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
+
+from gridstride.programs.process import early_process
 
 if TYPE_CHECKING:
     from gridstride.programs.calls.activity import Activity
@@ -41,16 +45,42 @@ class ProgramOutput:
         """C flushes its own buffer."""
 
 
-def main(order: dict[str, Any]) -> None:
-    """Never comes back."""
-    if order["reports"] is not None:  # who started it waits for it, or is gone
+def begin_and_wait(channel: int) -> None:
+    """Loads what every program needs, and is the one that it is told of then. Never comes back."""
+    _settle(is_awaited=True)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _load()
+    words, descriptors = early_process.received(channel)
+    order = json.loads(words)
+    runtime, program, order["reports"] = descriptors
+    order["runtime"], order["program"] = (f"/proc/self/fd/{number}" for number in (runtime, program))
+    if order["stdout"] is not None:
+        os.dup2(order["stdout"], 1)
+    main(order)
+
+
+def _settle(*, is_awaited: bool) -> None:
+    if is_awaited:  # by who started it, or that one is gone
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGPIPE):  # Python's own handlers would wait for Python code to go on
         signal.signal(number, signal.SIG_DFL)
+
+
+def _load() -> Any:
+    """The virtual GPU and what compiles for it: `board_of`, `Reports`, `tiers`."""
     from gridstride.programs.process.board_of import board_of
     from gridstride.programs.process.reports import Reports
-    from gridstride.virtual.machine import tiers
+    from gridstride.virtual.machine import engine, tiers
 
+    with contextlib.suppress(RuntimeError):  # of a processor that it cannot run on: told of a launch
+        engine.version()
+    return board_of, Reports, tiers
+
+
+def main(order: dict[str, Any]) -> None:
+    """Never comes back."""
+    _settle(is_awaited=order["reports"] is not None)
+    board_of, Reports, tiers = _load()
     runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")
@@ -67,4 +97,6 @@ def main(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == early_process.WAITS:
+        begin_and_wait(int(sys.argv[2]))
     main(json.loads(sys.argv[1]))

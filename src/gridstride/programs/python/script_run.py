@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gridstride.programs.program_errors import ProgramError
 from gridstride.programs.python.library_names import library_folder
-from gridstride.programs.run import Ended, Settings, Start, run_on_hardware, watched
+from gridstride.programs.run import Ended, Settings, run_on_hardware, watched
 from gridstride.programs.toolchain.wheels import toolchain
 
 SUFFIX = ".py"
@@ -45,12 +46,13 @@ def run_script(
     tools = toolchain()
     folder = library_folder(tools, progress=progress)
 
-    def start(reports: int) -> Start:
+    def start(reports: int) -> subprocess.Popen[bytes]:
         order = settings.order(tools, (), program=script, runtime=str(folder), reports=reports)
         order |= {"starter": os.getpid(), "source": str(Path(__file__).parents[3])}
         path = os.pathsep.join([str(_START), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = os.environ | {"PYTHONPATH": path, ORDER: json.dumps(order)}
-        return Start([sys.executable, script, *arguments], environment)
+        command = [sys.executable, script, *arguments]
+        return subprocess.Popen(command, env=environment, pass_fds=(reports,), stdout=settings.stdout)
 
     return watched(start, settings)
 

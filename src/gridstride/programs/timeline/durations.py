@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gridstride.programs.calls.peers import HOST
 from gridstride.virtual.chips import Chip
+from gridstride.virtual.machine.memory.owners import HOST
 from gridstride.virtual.observe.run import ObservedRun
 
 _OF_THE_CHIP = ("DRAM", "L2", "atomics")

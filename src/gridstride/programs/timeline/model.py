@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gridstride.programs.calls.graph_calls import GraphCall
-from gridstride.programs.calls.peers import HOST
 from gridstride.programs.timeline.durations import Work, host_us, link_us, memory_work, over_links, peer_us
 from gridstride.programs.timeline.order import Order, Touch
 from gridstride.programs.timeline.schedule import Engine, Operation, Schedule, Way
 from gridstride.virtual.chips import Chip
+from gridstride.virtual.machine.memory.owners import HOST
 
 LEGACY = 1
 """The number of the legacy default stream of GPU 0, as cudaStreamLegacy has it; of GPU d it is 2d more."""

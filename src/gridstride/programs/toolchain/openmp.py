@@ -6,7 +6,6 @@ Without the wheel pragmas are ignored, and our omp.h is of one thread.
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -45,6 +44,8 @@ class OpenMP:
 @functools.cache
 def openmp() -> OpenMP | None:
     """The wheel's, None where it is not installed."""
+    import importlib.metadata  # as long as a third of all that a command imports
+
     try:
         files = importlib.metadata.distribution(WHEEL)
     except importlib.metadata.PackageNotFoundError:

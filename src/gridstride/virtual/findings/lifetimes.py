@@ -12,7 +12,7 @@ from gridstride.protocol import Dim3
 from gridstride.virtual.findings.fault_messages import thread_of
 from gridstride.virtual.findings.finding import KernelFinding
 from gridstride.virtual.findings.value_messages import name_of
-from gridstride.virtual.machine.memory.arena import FREED
+from gridstride.virtual.machine.memory.owners import FREED
 
 if TYPE_CHECKING:
     from gridstride.virtual.machine.interfaces import LoadedKernel, VirtualDevice

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridstride.virtual.machine.memory.arena import ALIGN, FREED, GAP, PAGE, Arena
+from gridstride.virtual.machine.memory.arena import ALIGN, GAP, PAGE, Arena
+from gridstride.virtual.machine.memory.owners import FREED
 
 SIZE = 256 * PAGE
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gridstride.virtual.abi.memory_records import ALLOCATION
 from gridstride.virtual.machine.memory.addresses import reserve
+from gridstride.virtual.machine.memory.owners import FREED
 
 ALIGN = 256
 GAP = 3072
@@ -25,8 +26,6 @@ looks like an unfinished store there (saxpy on 2^26 elements ran 1.4 times slowe
 FREED_KEPT = 256
 """Allocations that are remembered once they are freed."""
 PAGE = mmap.PAGESIZE
-FREED = -3
-"""Whose memory is hidden that the host has freed, while earlier work still uses it."""
 
 
 @dataclass(frozen=True, slots=True)
