@@ -245,7 +245,9 @@ class Failures:
 
     def due(self, call: Call) -> bool:
         """Whether this call, which is being made now, is to fail."""
-        self._remaining[call] = self._remaining.get(call, 0) - 1
+        if call not in self._remaining:
+            return False
+        self._remaining[call] -= 1
         due = self._remaining[call] == 0
         self._activity.failed_calls += due
         return due

@@ -169,8 +169,9 @@ class MemoryCalls:
 
     def host_waited(self) -> None:
         """Pools give back what lies above their thresholds."""
-        with self._lock:
-            self.pools.waited()
+        if self.pools.allocations:  # else they hold nothing
+            with self._lock:
+                self.pools.waited()
 
 
 def _read_attribute(pool: Pool, attribute: int, value: Any) -> int:

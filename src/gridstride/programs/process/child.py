@@ -67,20 +67,22 @@ def _settle(*, is_awaited: bool) -> None:
 
 
 def _load() -> Any:
-    """The virtual GPU and what compiles for it: `board_of`, `Reports`, `tiers`."""
+    """The virtual GPU and what compiles for it: `board_of`, `Reports`, `tiers`, the watcher of launches."""
     from gridstride.programs.process.board_of import board_of
     from gridstride.programs.process.reports import Reports
     from gridstride.virtual.machine import engine, tiers
+    from gridstride.virtual.machine.watch import WATCHER
 
     with contextlib.suppress(RuntimeError):  # of a processor that it cannot run on: told of a launch
         engine.version()
-    return board_of, Reports, tiers
+    return board_of, Reports, tiers, WATCHER
 
 
 def main(order: dict[str, Any]) -> None:
     """Never comes back."""
     _settle(is_awaited=order["reports"] is not None)
-    board_of, Reports, tiers = _load()
+    board_of, Reports, tiers, watcher = _load()
+    watcher.takes_signals = False
     runtime = ctypes.CDLL(order["runtime"], mode=ctypes.RTLD_GLOBAL)
     reports = Reports(to=order["reports"], set_fault=runtime.gs_set_fault)
     warnings.showwarning = lambda message, *_, **__: reports.say(f"warning: {message}")

@@ -293,7 +293,7 @@ class VirtualKernel:
         session.restart()
         device.output.clear()
         device.heap.record["lock"] = 0  # a launch that was stopped may have held it
-        if record["envreg"].any():
+        if shape.cooperative:
             device.reset_workspace()
         record["entry"] = variant.code.kernel
         better = variant.replacement.watch(record) if variant.replacement else nullcontext()

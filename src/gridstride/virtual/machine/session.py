@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import mmap
 from dataclasses import dataclass
@@ -113,6 +114,8 @@ class Session:
         own_stacks = tables.waits or tables.spins or demand.slots > 1
         fibers = demand.slots * per_slot if own_stacks else 1
         self.launch["shared_stacks"] = not own_stacks
+        self.params_skip = self.params_address - self.params.ctypes.data
+        """Bytes of `params` ahead of the first parameter."""
         self.launch["params"] = self.params_address
         self.launch["warps_per_slot"] = per_slot
         stack = stack_size(tables)
@@ -206,11 +209,6 @@ class Session:
         for clusters in self.clusters:
             clusters["active"] = 0
 
-    @property
-    def params_skip(self) -> int:
-        """Bytes of `params` ahead of the first parameter."""
-        return int(self.params_address - self.params.ctypes.data)
-
     def _lane_shadow(self, index: int) -> None:
         """The same for races within a warp: two entries of 8 bytes for each unit."""
         units = -(-self.demand.shared >> self.demand.race_shift) + 1
@@ -226,8 +224,7 @@ class Session:
     def take_parameters(self, packed: bytes) -> None:
         """Puts a launch's packed parameters where the machine code reads them."""
         assert len(packed) == self.demand.parameters, "a launch packs what the kernel declares"
-        start = self.params_skip
-        self.params[start : start + len(packed)] = np.frombuffer(packed, np.uint8)
+        ctypes.memmove(self.params_address, packed, len(packed))
 
     def stopped(self) -> bool:
         """True where the launch did not run to its end."""

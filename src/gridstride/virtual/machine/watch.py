@@ -116,6 +116,8 @@ class Watcher:
     """One thread that sets a launch's abort field when its time is up or the user presses Ctrl-C."""
 
     def __init__(self) -> None:
+        self.takes_signals = True
+        """Whether Ctrl-C is to stop launches: False in a process that it ends, whatever runs."""
         self._lock = threading.Lock()
         self._begin()
 
@@ -162,7 +164,7 @@ class Watcher:
 
     def _take_signals(self) -> int | None:
         """Has the C signal handler write to our pipe: Python's own runs only after the machine code returns."""
-        if threading.current_thread() is not threading.main_thread():
+        if not self.takes_signals or threading.current_thread() is not threading.main_thread():
             return None
         return signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 

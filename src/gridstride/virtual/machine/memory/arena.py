@@ -23,6 +23,8 @@ GAP = 3072
 sizes are multiples of a page would lie at nearly the same place in their pages, and processors hold a load back that
 looks like an unfinished store there (saxpy on 2^26 elements ran 1.4 times slower with 512).
 """
+_STALE_KEPT, _STALE_LEAST = 64 << 20, 1 << 20
+"""Bytes of freed memory whose pages are kept, and of a range that is worth a call of the system's."""
 FREED_KEPT = 256
 """Allocations that are remembered once they are freed."""
 PAGE = mmap.PAGESIZE
@@ -60,6 +62,7 @@ class Arena:
         self._starts: list[int] = []
         self._sizes: dict[int, int] = {}
         self._rooms: dict[int, tuple[int, int]] = {}  # of each allocation, where what it takes begins, and its bytes
+        self._stale = 0  # bytes given back whose pages this process still has
         self._free: list[tuple[int, int]] = [(self.base + PAGE, size - 2 * PAGE)]
         self.used = 0
         self.generation = 0
@@ -153,7 +156,10 @@ class Arena:
         self._table = None
 
     def _release(self, start: int, room: int) -> None:
-        """Puts a range back into the free list, joined with its neighbours; its pages go back to the system."""
+        """Puts a range back into the free list, joined with its neighbours; its pages go back to the system, once
+        there are many: a call for each would be half of what freeing takes.
+        """
+        self._stale += room
         index = bisect.bisect_left(self._free, (start, 0))
         if index < len(self._free) and self._free[index][0] == start + room:
             room += self._free.pop(index)[1]
@@ -161,9 +167,15 @@ class Arena:
             previous, length = self._free.pop(index - 1)
             start, room, index = previous, room + length, index - 1
         self._free.insert(index, (start, room))
-        first, end = -(-start // PAGE) * PAGE, (start + room) // PAGE * PAGE
-        if room >= 1 << 20 and end > first and hasattr(self._memory, "madvise"):
-            self._memory.madvise(mmap.MADV_DONTNEED, first - self.base, end - first)
+        if self._stale >= _STALE_KEPT:
+            self._give_pages_back()
+
+    def _give_pages_back(self) -> None:
+        self._stale = 0
+        for start, room in self._free if hasattr(self._memory, "madvise") else ():
+            first, end = -(-start // PAGE) * PAGE, (start + room) // PAGE * PAGE
+            if room >= _STALE_LEAST and end > first:
+                self._memory.madvise(mmap.MADV_DONTNEED, first - self.base, end - first)
 
     def size_of(self, start: int) -> int | None:
         """The size of the allocation that starts at an address."""
