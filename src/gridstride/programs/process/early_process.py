@@ -7,6 +7,7 @@ command line: nothing heavy.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -43,13 +44,20 @@ def begin(words: Sequence[str]) -> None:
     """If a command of these words is going to run a program, and there is a processor to spare."""
     global _begun
     if sys.platform == "linux" and _runs_a_program(words) and len(os.sched_getaffinity(0)) > 1:
-        ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "gridstride.programs.process.child", WAITS, str(theirs.fileno())]
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until it can end by Ctrl-C without a word
+        with contextlib.suppress(OSError):  # no process or descriptor is left: whoever needs one says so
+            _begun = _started()
+
+
+def _started() -> EarlyProcess:
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-P", "-m", "gridstride.programs.process.child", WAITS, str(theirs.fileno())]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until it can end by Ctrl-C without a word
+    try:
         with theirs:
             child = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
+    finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _begun = EarlyProcess(child, ours)
+    return EarlyProcess(child, ours)
 
 
 def take() -> EarlyProcess | None:
