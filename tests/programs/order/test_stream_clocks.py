@@ -137,6 +137,65 @@ def test_a_child_graph_comes_where_its_node_is(clocks: StreamClocks) -> None:
     assert not beside.knows(inside)
 
 
+def test_an_event_that_a_node_records_stands_for_the_nodes_before_it(clocks: StreamClocks) -> None:
+    clocks.begin_graph(A)
+    clocks.node(1, [])
+    before = clocks.work(A)
+    clocks.node(2, [1])
+    clocks.record(EVENT, A)
+    clocks.node(3, [2])
+    behind = clocks.work(A)
+    clocks.node(4, [])
+    beside = clocks.work(A)
+    clocks.end_graph()
+    clocks.follow(B, EVENT)
+    waited = clocks.work(B)
+    assert waited.knows(before)
+    assert not waited.knows(behind)
+    assert not waited.knows(beside)
+    clocks.wait_for_event(EVENT)
+    assert as_host(clocks).knows(before)
+    assert not as_host(clocks).knows(behind)
+
+
+@pytest.mark.parametrize("within_a_child", [False, True])
+def test_what_a_node_waits_for_those_behind_it_know_and_who_follows_the_graph(
+    clocks: StreamClocks, within_a_child: bool
+) -> None:
+    other = clocks.work(B)
+    clocks.record(EVENT, B)
+    clocks.begin_graph(A)
+    clocks.node(1, [])
+    if within_a_child:
+        clocks.begin_graph(A)
+        clocks.node(10, [])
+    clocks.follow(A, EVENT)
+    if within_a_child:
+        clocks.end_graph()
+    clocks.node(2, [1])
+    behind = clocks.work(A)
+    clocks.node(3, [])
+    beside = clocks.work(A)
+    clocks.end_graph()
+    assert behind.knows(other)
+    assert not beside.knows(other)
+    assert clocks.work(A).knows(other)
+
+
+def test_nodes_of_long_ago_are_forgotten(clocks: StreamClocks) -> None:
+    for _ in range(700):
+        clocks.begin_graph(A)
+        for node in range(100):
+            clocks.node(node, [node - 1] if node else [])
+            last = clocks.work(A)
+        clocks.node(100, [99])
+        clocks.record(EVENT, A)
+        clocks.end_graph()
+        clocks.wait_for_event(EVENT)
+        assert as_host(clocks).knows(last)
+    assert len(clocks.host) < 50_000
+
+
 @given(st.lists(st.tuples(st.sampled_from(["work", "record", "follow", "wait"]), st.integers(0, 2)), max_size=40))
 def test_order_is_never_lost(steps: list[tuple[str, int]]) -> None:
     """Who is before another is before all that follows that one in its stream, too."""

@@ -221,6 +221,29 @@ def test_a_time_between_two_events_says_that_both_have_happened(watched: Watched
     assert watched.host.ranges == ()
 
 
+def test_a_source_that_was_read_within_the_call_may_be_written(watched: Watched) -> None:
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(A, memory, pinned, PAGE)
+    assert watched.host.ranges
+    watched.order.source_read()
+    assert watched.host.ranges == ()
+    watched.order.fill(PAGE, B, pinned, 0)
+    assert not watched.found
+    watched.order.fill(PAGE, B, memory, 0)
+    assert len(watched.found) == 1
+
+
+def test_a_thread_that_goes_on_beside_a_function_of_the_host_is_not_in_it(watched: Watched) -> None:
+    """The thread that has given it; who writes there first, in the function's, does so in no order with stream B."""
+    pinned, memory = watched.memory(PAGE, visible=True), watched.memory(PAGE)
+    watched.copy(B, pinned, memory, PAGE, TO_HOST)
+    watched.order.waited(WAITED_STREAM, B)
+    watched.order.host_function(A)
+    watched.touched(pinned, writes=False)
+    assert not watched.found
+    watched.order.host_returned()
+
+
 def test_a_copy_within_the_device_waits_for_nobody(watched: Watched) -> None:
     first, second, third = (watched.memory(64) for _ in range(3))
     watched.order.copy(CopyCall(64, WITHIN, 1, 0, 1, second, first, 0, 0))
@@ -294,6 +317,118 @@ def test_faults_of_whole_programs(program: Run, name: str) -> None:
     done = program((FAULTS / f"{name}.cu").read_text(), "--sanitize")
     assert ("stream race" in done.stderr) != name.endswith("_right"), done.stderr
     assert done.returncode == int(not name.endswith("_right"))
+
+
+TOLD = {
+    "the driver's calls by their names": (
+        """#include <cuda.h>
+int main() {
+    int *p; cudaMalloc(&p, 4096); cudaStream_t a, b;
+    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking); cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
+    cuMemsetD32Async((CUdeviceptr)p, 7, 512, a);
+    cuMemcpyDtoDAsync((CUdeviceptr)(p + 512), (CUdeviceptr)p, 2048, b);
+    cudaDeviceSynchronize(); cudaStreamDestroy(a); cudaStreamDestroy(b); cudaFree(p);
+}""",
+        "prog.cu:6: stream race: cuMemcpyDtoDAsync (in line 6, in stream 2) reads 2,048 bytes that "
+        "cuMemsetD32Async (in line 5, in stream 1) writes",
+    ),
+    "a managed variable": (
+        """#include <cstdio>
+__managed__ int many[4096];
+__global__ void fill() { many[blockIdx.x * 256 + threadIdx.x] = 1; }
+int main() {
+    fill<<<16, 256>>>();
+    int sum = 0;
+    for (int x : many) sum += x;
+    cudaDeviceSynchronize();
+    printf("%d\\n", sum);
+}""",
+        "prog.cu:7: stream race: the host reads memory that kernel fill (launched in line 5, in the default "
+        "stream) writes",
+    ),
+    "a header's kernel by the program's line": (
+        """#include <cub/cub.cuh>
+int main() {
+    int *p; cudaMalloc(&p, 40960); cudaMemset(p, 0, 40960); cudaStream_t a, b;
+    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking); cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
+    cudaDeviceSynchronize();
+    auto add = [] __device__(int i) { return i + 1; };
+    cub::DeviceTransform::Transform(p, p, 4096, [] __device__(int x) { return x + 1; }, a);
+    cudaMemsetAsync(p, 0, 4096, b);
+    cudaDeviceSynchronize(); cudaStreamDestroy(a); cudaStreamDestroy(b); cudaFree(p);
+}""",
+        "prog.cu:8: stream race: cudaMemsetAsync (in line 8, in stream 2) writes 4,096 bytes that kernel ",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", TOLD)
+def test_what_a_program_is_told(program: Run, what: str) -> None:
+    text, told = TOLD[what]
+    done = program(text.replace("\\\\n", "\\n"), "--sanitize", "--nvcc", "--extended-lambda")
+    assert told in done.stderr
+    assert done.returncode == 1
+
+
+RIGHT = {
+    "elements that the driver fills pinned memory with": """#include <cuda.h>
+int main() {
+    int *h; cudaMallocHost(&h, 8192);
+    cuMemsetD32Async((CUdeviceptr)h, 7, 2048, 0);
+    cudaDeviceSynchronize();
+    return cudaFreeHost(h) != cudaSuccess || false;
+}""",
+    "one handle of cuBLAS for two streams": """#include <cublas_v2.h>
+int main() {
+    float *x, *r; cudaMalloc(&x, 4096); cudaMalloc(&r, 8); cudaMemset(x, 0, 4096);
+    cublasHandle_t h; cublasCreate(&h); cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE);
+    cudaStream_t s[2];
+    for (auto &each : s) cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking);
+    cudaDeviceSynchronize();
+    for (int k = 0; k < 2; k++) { cublasSetStream(h, s[k]); cublasSdot(h, 1024, x, 1, x, 1, r + k); }
+    cudaDeviceSynchronize();
+    cublasDestroy(h); for (auto each : s) cudaStreamDestroy(each); cudaFree(x); cudaFree(r);
+}""",
+    "a lock that a function of the host waits for": """#include <condition_variable>
+#include <mutex>
+std::mutex lock; std::condition_variable changed; bool done;
+void tell(void *) { std::lock_guard<std::mutex> held(lock); done = true; changed.notify_one(); }
+int main() {
+    cudaStream_t s; cudaStreamCreate(&s);
+    std::unique_lock<std::mutex> held(lock);
+    cudaLaunchHostFunc(s, tell, nullptr);
+    changed.wait(held, [] { return done; });
+    held.unlock();
+    return cudaStreamSynchronize(s) != cudaSuccess || cudaStreamDestroy(s) != cudaSuccess;
+}""",
+    "registered pages of a file stay the file's": """#include <sys/mman.h>
+#include <unistd.h>
+__global__ void put(int *p) { p[threadIdx.x] = 5; }
+int main() {
+    int file = memfd_create("f", 0); ftruncate(file, 8192);
+    int *p = (int *)mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), *d, seen = 0;
+    cudaHostRegister(p, 8192, cudaHostRegisterMapped); cudaHostGetDevicePointer(&d, p, 0);
+    put<<<1, 32>>>(d);
+    cudaDeviceSynchronize();
+    pread(file, &seen, 4, 0);
+    p[1] = 6;
+    cudaHostUnregister(p);
+    int kept = p[0] == 5 && p[1] == 6;
+    p[0] = 7;
+    int after; pread(file, &after, 4, 0);
+    return seen != 5 || !kept || after != 7;
+}""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("what", RIGHT)
+def test_nothing_is_said_of_right_programs(program: Run, what: str) -> None:
+    done = program(RIGHT[what], "--sanitize")
+    assert "stream race" not in done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 HOST_CALLS = {

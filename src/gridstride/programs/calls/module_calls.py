@@ -101,6 +101,8 @@ class ModuleCalls:
             self._peers.freed(own)
             if own == address:
                 self._peers.allocated(address, nbytes, EVERYONE)
+                if self.memory.on_allocation is not None:
+                    self.memory.on_allocation(address, nbytes, True)
             else:
                 loaded.share(variable, address)
 

@@ -106,6 +106,7 @@ ORDER_CALLBACKS: dict[str, Any] = {
     "gone_frame": ctypes.CFUNCTYPE(None, _U64, _U64),
     "value_written": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64),
     "value_waited": ctypes.CFUNCTYPE(None, _U64, _U64, _U64, _U64, _U64),
+    "source_read": ctypes.CFUNCTYPE(None),
 }
 """Called only where the order of work is watched (stream_order.py)."""
 

@@ -87,6 +87,8 @@ void gs_use_primary(int device) {
 }
 
 CUresult gs_enter_driver(void) {
+    gs_begin_call(NULL, NULL, NULL); /* what was called before is none of this */
+    gs_await_host_function();
     ENTER_INITIALISED();
     NEED(!gs_in_host_function, CUDA_ERROR_NOT_PERMITTED);
     NEED(gs_context != NULL, CUDA_ERROR_INVALID_CONTEXT);

@@ -11,10 +11,11 @@ from gridstride.programs.failed_calls.host_lines import HostLine, HostLines
 
 _NOT_THE_PROGRAM_S = re.compile(
     r"\.stub\.c$|/include/(?:crt/\w+|cuda_runtime)\.h$|/programs/runtime/\w+\.c$|/programs/driver/\w+\.c$|"
-    r"/programs/libraries/\w+/|/lib/(?:libcxx|libcxxabi|libunwind|libc)/"
+    r"/programs/libraries/\w+/|/driver_functions\.c$|/nvidia/[\w-]+/include/|/include/(?:cccl/)?(?:cub|thrust)/|"
+    r"/lib/(?:libcxx|libcxxabi|libunwind|libc)/"
 )
-"""Files whose lines the program's author has not written: nvcc's, the C++ library's, our libraries', and our runtime's,
-which calls main()."""
+"""Files whose lines the program's author has not written: nvcc's, the toolkit's headers, the C++ library's, our
+libraries', and our runtime's, which calls main()."""
 
 
 def is_the_programs(file: str) -> bool:

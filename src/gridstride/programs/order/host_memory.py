@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -14,6 +15,7 @@ from gridstride.virtual.machine.memory.footprint import Spans
 
 _PAGE = 4096
 _CALLERS = 16
+_OF_DRIVER = re.compile(r"(cu(?!da)[A-Z]\w*?)(?:_v\d)?(?:_pt[sd][sz])?$")
 MOST_GUARDED = 512
 """Ranges of pages, as guarded_pages.c has room for."""
 
@@ -114,6 +116,9 @@ class RuntimeHost:
         site = returns_to.value or 0
         if site not in self._are_known:
             self._are_known[site] = line_of([site]) is not None
-        words = (ctypes.c_uint64 * _CALLERS)()
-        count = 0 if self._are_known[site] else self._callers(words, _CALLERS)
-        return (name.value or b"").decode(), (site, *words[:count])
+        if self._are_known[site]:
+            return (name.value or b"").decode(), (site,)
+        words, symbol = (ctypes.c_uint64 * _CALLERS)(), ctypes.c_char_p()
+        count = self._callers(words, _CALLERS, ctypes.byref(symbol))
+        of_driver = _OF_DRIVER.match((symbol.value or b"").decode())
+        return of_driver[1] if of_driver else (name.value or b"").decode(), (site, *words[:count])

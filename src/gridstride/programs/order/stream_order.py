@@ -61,7 +61,7 @@ class StreamOrder:
         self._of_threads: dict[tuple[int, int], int] = {}
         self._rows: list[ByteUse] = []
         self._streams_made = self._busy = 0
-        self._views: list[tuple[Moment, StreamAccess]] = []
+        self._views: list[tuple[Moment, StreamAccess, int]] = []
         """Of functions of the host that run as work of a stream: what they know, and who they are."""
         self._times: dict[int, float] = {}
         self._asked_for: set[tuple[int, int]] = set()
@@ -129,6 +129,13 @@ class StreamOrder:
             else:
                 self._guard()
 
+    def source_read(self) -> None:
+        """The last copy has read its source by now: who writes there later comes behind it."""
+        with self._lock:
+            if self._open:
+                self._open[-1].has_read()
+                self._guard()
+
     def fill(self, nbytes: int, stream: int, to: int, device: int) -> None:
         """The host waits for one of pinned memory that is not asynchronous."""
         with self._lock:
@@ -162,13 +169,14 @@ class StreamOrder:
         """A function of the host begins as work of a stream: until `host_returned` the host is what that knows."""
         with self._lock:
             own = self._clocks.stream_of(self._own(stream))
-            self._views.append((self._clocks.work(self._own(stream)), self._access("", own)))
+            giver = threading.get_ident() if stream else 0
+            self._views.append((self._clocks.work(self._own(stream)), self._access("", own), giver))
             self._guard()
 
     def host_returned(self) -> None:
         """It may have told a thread of the host's, in ways that nobody sees here: what it knew, the host knows."""
         with self._lock:
-            moment, _ = self._views.pop()
+            moment, _, _ = self._views.pop()
             self._wait(lambda: self._clocks.wait_for(moment))
 
     def gone_frame(self, _address: int, nbytes: int) -> None:
@@ -276,6 +284,12 @@ class StreamOrder:
     def _as_host(self) -> Moment:
         return self._views[-1][0] if self._views else Moment(0, 0, self._clocks.host)
 
+    def _who_is_here(self) -> tuple[Moment, StreamAccess | None]:
+        """What the calling thread knows, and the function of the host that it is in: a stream's has one of its own."""
+        if self._views and self._views[-1][2] != threading.get_ident():
+            return self._views[-1][:2]
+        return Moment(0, 0, self._clocks.host), None
+
     def is_done(self, what: int, number: int) -> int:
         """Not yet, where one asks for the first time; asking again counts as waiting: somebody may ask until it is."""
         with self._lock:
@@ -293,7 +307,7 @@ class StreamOrder:
         """
         stack = list(frames[:count])
         with self._lock:
-            host, within = self._as_host(), self._views[-1][1] if self._views else None
+            host, within = self._who_is_here()
             met_any = False
             for piece in [piece for piece in self._open if not piece.told and not host.knows(piece.moment)]:
                 met = piece.holding(address, address + nbytes, writes=bool(writes))

@@ -75,6 +75,11 @@ class StreamWork:
         self.uses = [use_of(spans, writes=use.writes, strong=use.strong, some=use.some)
                      for use, spans in parts if len(spans)]  # fmt: skip
 
+    def has_read(self) -> None:
+        """What it reads it has read by now."""
+        self.uses = [use for use in self.uses if use.writes]
+        self.guards = tuple(each for each in self.guards if not each.readable)
+
     def holding(self, low: int, high: int, *, writes: bool) -> list[ByteUse]:
         """Uses that somebody meets who reads or writes bytes."""
         return [

@@ -5,10 +5,12 @@ static int is_order(int order) {
     return order >= cudaMemcpySrcAccessOrderStream && order <= cudaMemcpySrcAccessOrderAny;
 }
 
-/* A source that is read while the call lasts is read before a late device goes on. */
+/* A source that is read while the call lasts is read before a late device goes on, and whoever uses it then comes behind. */
 static void read_now(int order) {
-    if (order == cudaMemcpySrcAccessOrderDuringApiCall)
-        gs_catch_up();
+    if (order != cudaMemcpySrcAccessOrderDuringApiCall)
+        return;
+    gs_catch_up();
+    ORDER(source_read());
 }
 
 static cudaError_t check_stream(cudaStream_t stream) {

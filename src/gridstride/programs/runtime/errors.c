@@ -1,4 +1,5 @@
 /* Error codes: the last one of each thread, a kernel's fault for all, and the words of each. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
 
@@ -39,14 +40,23 @@ void gs_begin_call(const char *name, const void *site, const void *kernel) {
 
 PUBLIC void gs_current_call(const char **name, const void **site) { *name = call.name, *site = call.site; }
 
-/* What called there, from the inside outwards; 0 where the stack does not have the call. */
-PUBLIC int gs_callers(uint64_t *words, int most) {
-    enum { DEEP = 128 }; /* whoever asks is not the program, and has frames of its own */
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))), etext[] __attribute__((visibility("hidden")));
+static int is_own(const void *address) { return (const char *)address >= __ehdr_start && (const char *)address < etext; }
+
+/* What called the runtime, from the inside outwards, and the symbol of the runtime's outermost function, NULL where it
+ * has none. Whoever asks is called by the runtime, by way of frames of its own. */
+PUBLIC int gs_callers(uint64_t *words, int most, const char **name) {
+    enum { DEEP = 128 };
     void *stack[DEEP];
     const int frames = backtrace(stack, DEEP);
-    int first = 0, count = 0;
-    while (first < frames && stack[first] != call.returns_to)
+    int first = 1, count = 0;
+    while (first < frames && !is_own(stack[first]))
         first++;
+    while (first < frames && is_own(stack[first]))
+        first++;
+    Dl_info symbol;
+    const int known = first < frames && dladdr((const char *)stack[first - 1] - 1, &symbol) != 0;
+    *name = known ? symbol.dli_sname : NULL;
     for (int i = first; i < frames && count < most; i++)
         words[count++] = (uint64_t)stack[i];
     return count;

@@ -299,8 +299,10 @@ struct cudaMemcpy3DParms gs_plain_copy(void *to, const void *from, size_t bytes,
 /* One row of elements of two or four bytes. */
 static void fill_elements(const void *given) {
     const struct cudaMemsetParamsV2 *row = given;
+    gs_open_for_work(row->dst, row->width * row->elementSize);
     for (size_t i = 0; i < row->width; i++)
         memcpy((char *)row->dst + i * row->elementSize, &row->value, row->elementSize);
+    gs_close_for_work(row->dst, row->width * row->elementSize);
 }
 
 cudaError_t gs_fill_rows(const struct cudaMemsetParamsV2 *fill, cudaStream_t stream) {

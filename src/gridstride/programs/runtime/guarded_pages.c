@@ -63,13 +63,14 @@ static uint64_t instruction(const ucontext_t *context) {
 #endif
 }
 
-/* Of the frames those from the instruction on. Whether it was told: what is guarded has changed then. */
-static int tell(uint64_t address, uint64_t bytes, int writes, uint64_t at) {
+/* Of the frames those from the instruction on, which is `before` the address that the stack has. Whether it was told: what
+ * is guarded has changed then. */
+static int tell(uint64_t address, uint64_t bytes, int writes, uint64_t at, int before) {
     void *frames[FRAMES];
     int found = backtrace(frames, FRAMES), first = 0;
     while (first < found && (uint64_t)frames[first] != at)
         first++;
-    uint64_t stack[FRAMES + 1] = {at};
+    uint64_t stack[FRAMES + 1] = {at - before};
     int64_t depth = 1;
     for (int i = first + 1; i < found; i++)
         stack[depth++] = (uint64_t)frames[i];
@@ -86,7 +87,7 @@ static void touched(int signal, siginfo_t *info, void *given) {
     int writes = is_write(given);
     if (!writes && range->readable) /* it has been given back meanwhile */
         return;
-    if (!tell(address, 1, writes, instruction(given)) || range_of(address) != NULL) /* behind the end of what is used */
+    if (!tell(address, 1, writes, instruction(given), 0) || range_of(address) != NULL) /* behind the end of what is used */
         protect(address / PAGE * PAGE, address / PAGE * PAGE + PAGE, BOTH);
 }
 
@@ -151,6 +152,6 @@ void gs_tell_host_use(const void *pointer, size_t bytes, int writes, const void 
         told = 0;
         for (int i = count - 1; i >= 0 && !told; i--)
             if (guarded[i].start < end && start < guarded[i].end && (writes || !guarded[i].readable))
-                told = tell(start, bytes, writes, (uint64_t)site);
+                told = tell(start, bytes, writes, (uint64_t)site, 1);
     }
 }

@@ -10,6 +10,7 @@
 typedef struct Range Range;
 struct Range {
     uint64_t first, length;
+    int was_shared; /* with a file, or another process: it has a second place then, and no pages of ours */
     Range *next;
 };
 
@@ -20,11 +21,28 @@ static uint64_t page;
 /* Of the object that a program has for all this where it is locked in: bytes given out, and of these still in use. */
 static uint64_t used, in_use;
 
-static int is_shown(uint64_t address) {
+static const Range *range_of(uint64_t address) {
     for (const Range *each = ranges; each != NULL; each = each->next)
         if (address - each->first < each->length)
-            return 1;
-    return 0;
+            return each;
+    return NULL;
+}
+static int is_shown(uint64_t address) { return range_of(address) != NULL; }
+
+/* Whether the program itself has mapped all of these pages so that others see what is written there. */
+static int is_shared(uint64_t first, uint64_t length) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    uint64_t known = first;
+    char line[512];
+    while (maps != NULL && known < first + length && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long start, end;
+        char access[8];
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, access) == 3 && start <= known && known < end)
+            known = access[3] == 's' ? end : first + length + 1;
+    }
+    if (maps != NULL)
+        fclose(maps);
+    return known >= first + length && known != first + length + 1;
 }
 
 static int share_of_object(void *first, void *there, uint64_t length) {
@@ -64,16 +82,18 @@ static uint64_t alike(uint64_t first, uint64_t end, int shown) {
 int gs_show_pages(uint64_t first, uint64_t there, uint64_t length) {
     pthread_mutex_lock(&lock);
     page = sysconf(_SC_PAGESIZE);
-    int well = 1;
+    const Range *known = range_of(first);
+    int well = 1, was_shared = known != NULL ? known->was_shared : is_shared(first, length);
     for (uint64_t done = 0, more; well && done < length; done += more) {
         int shown = is_shown(first + done); /* by what else lies on the page: two arrays may share one */
         more = shown ? page : alike(first + done, first + length, 0); /* those may be of several objects */
         void *from = (void *)(first + done), *to = (void *)(there + done);
-        well = shown ? mremap(from, 0, more, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED : share(from, to, more);
+        well = shown || was_shared ? mremap(from, 0, more, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED
+                                   : share(from, to, more);
     }
     if (well) {
         Range *range = malloc(sizeof *range);
-        *range = (Range){first, length, ranges};
+        *range = (Range){first, length, was_shared, ranges};
         ranges = range;
     }
     pthread_mutex_unlock(&lock);
@@ -102,13 +122,13 @@ void gs_hide_pages(uint64_t first, uint64_t length) {
     Range *gone = *place;
     if (gone != NULL) {
         *place = gone->next;
-        free(gone);
         for (uint64_t done = 0, more; done < length; done += more) {
             int shown = is_shown(first + done); /* by another range, still */
             more = alike(first + done, first + length, shown);
-            if (!shown)
+            if (!shown && !gone->was_shared)
                 make_private((void *)(first + done), more);
         }
+        free(gone);
     }
     pthread_mutex_unlock(&lock);
 }

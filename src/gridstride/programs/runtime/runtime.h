@@ -158,6 +158,7 @@ typedef struct {
     void (*gone_frame)(uint64_t address, uint64_t bytes); /* a graph's copy uses the stack of nobody */
     void (*value_written)(uint64_t stream, uint64_t address, uint64_t bytes, uint64_t value);
     void (*value_waited)(uint64_t stream, uint64_t address, uint64_t bytes, uint64_t value, uint64_t how);
+    void (*source_read)(void); /* the last copy's, by the time its call returns */
 } Board;
 
 enum { GS_MOST_DEVICES = 16 };
@@ -246,10 +247,12 @@ extern volatile int gs_ended; /* one thread has called exit() */
 void gs_stop_others(void);    /* stays, on any other one */
 PUBLIC void gs_forked(void);  /* in the child */
 int gs_is_forked(void);       /* from a process that had used a GPU: there is none here */
+void gs_await_host_function(void); /* that this thread has given and that still runs */
 /* The runtime's calls make a primary context current where there is none. */
 static inline void gs_enter(void) {
     if (gs_ended)
         gs_stop_others();
+    gs_await_host_function();
     if (gs_context == NULL)
         gs_use_primary(gs_current());
 }

@@ -169,9 +169,7 @@ typedef struct {
 _Thread_local int gs_in_host_function;
 
 /* Either a callback or a function. */
-static void host_work(const void *given) {
-    const HostWork *work = given;
-    MODEL(host_function(gs_stream_number(work->stream)));
+static void call_host(const HostWork *work) {
     gs_in_host_function++;
     if (work->callback != NULL)
         work->callback(work->stream, cudaSuccess, work->data);
@@ -181,10 +179,69 @@ static void host_work(const void *given) {
     ORDER(host_returned());
 }
 
+static void host_work(const void *given) {
+    const HostWork *work = given;
+    MODEL(host_function(gs_stream_number(work->stream)));
+    call_host(work);
+}
+
+/* A thread of its own, as the driver has one: whoever gives a function may hold a lock that it waits for, and then goes on
+ * after a while. Until it has ended the thread that gave it waits in its next call. */
+typedef struct {
+    HostWork work;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int ended;
+} HostThread;
+enum { PATIENCE_NS = 50 * 1000 * 1000 };
+static _Thread_local HostThread *running;
+
+static void *run_host_thread(void *given) {
+    HostThread *own = given;
+    call_host(&own->work);
+    pthread_mutex_lock(&own->lock);
+    own->ended = 1;
+    pthread_cond_signal(&own->changed);
+    pthread_mutex_unlock(&own->lock);
+    return NULL;
+}
+
+void gs_await_host_function(void) {
+    HostThread *awaited = running;
+    if (awaited == NULL)
+        return;
+    running = NULL;
+    pthread_join(awaited->thread, NULL);
+    free(awaited);
+}
+
 static cudaError_t give_host_work(HostWork work) {
     if (gs_is_late())
         return gs_put_off(work.stream, host_work, &work, sizeof work);
-    host_work(&work);
+    HostThread *started = calloc(1, sizeof *started);
+    started->work = work;
+    pthread_mutex_init(&started->lock, NULL);
+    pthread_cond_init(&started->changed, NULL);
+    MODEL(host_function(gs_stream_number(work.stream)));
+    if (pthread_create(&started->thread, NULL, run_host_thread, started) != 0) {
+        free(started);
+        call_host(&work);
+        return cudaSuccess;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / 1000000000, until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&started->lock);
+    int waited = 0;
+    while (!started->ended && waited == 0)
+        waited = pthread_cond_timedwait(&started->changed, &started->lock, &until);
+    int ended = started->ended;
+    pthread_mutex_unlock(&started->lock);
+    running = started;
+    if (ended)
+        gs_await_host_function();
     return cudaSuccess;
 }
 

@@ -69,7 +69,8 @@ def runtime_library(tools: Toolchain, *, progress: Callable[[str], None]) -> byt
         for name, text in stubs.items():
             Path(folder, name).write_text(text)
         command = [
-            str(tools.zig), "cc", *host_flags(), "-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden",
+            str(tools.zig), "cc", *host_flags(), "-O2", "-fno-optimize-sibling-calls", "-std=gnu11", "-fPIC",
+            "-shared", "-fvisibility=hidden",
             "-Wno-deprecated-declarations", f"-Wl,-soname,{SONAME}", f"-I{RUNTIME}", f"-I{DRIVER}", f"-I{folder}",
             f"-I{tools.cuda / 'include'}", *(str(path) for path in files if path.suffix == ".c"),
             *(f"{folder}/{name}" for name in stubs if name.endswith(".c")), "-ldl", "-lpthread", "-o", str(target),

@@ -93,7 +93,9 @@ class VirtualModule:
 
     def _allocate(self, variables: tuple[Placed, ...]) -> None:
         for v in variables:
-            self._addresses[v.key] = (self.device.allocate(max(1, v.size)), v.size)
+            # under the sanitizer with pages to itself: the host's use of a managed one is seen by pages
+            address = self.device.allocate(max(1, v.size), pages=self.device.sanitize)
+            self._addresses[v.key] = address, v.size
             self.device.own.add(self.address(v.key))
         for v in variables:
             data = bytearray(v.data.ljust(max(1, v.size), b"\0"))

@@ -6,6 +6,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+// Memory of reductions, one for each stream: the program may give work to several, which nothing orders. Allocated by
+// a stream's first reduction, so that a program of products alone allocates nothing.
+struct cublasScratch {
+  cudaStream_t stream;
+  void* memory;
+  cublasScratch* next;
+};
+
 struct cublasContext {
   unsigned alive;
   cudaStream_t stream;
@@ -13,7 +21,7 @@ struct cublasContext {
   cublasMath_t math;
   cublasAtomicsMode_t atomics;
   int multiprocessors;
-  void* scratch;  // of reductions; allocated by the first one, so that a program of products alone allocates nothing
+  cublasScratch* scratch;
 };
 
 namespace gs_blas {

@@ -8,9 +8,10 @@ constexpr unsigned ALIVE = 0x424c4153;
 bool alive(cublasHandle_t handle) { return handle != nullptr && handle->alive == ALIVE; }
 
 cublasStatus_t scratch(cublasHandle_t handle, void** memory) {
-  if (handle->scratch == nullptr && cudaMalloc(&handle->scratch, SCRATCH_BYTES) != cudaSuccess)
-    return CUBLAS_STATUS_ALLOC_FAILED;
-  *memory = handle->scratch;
+  for (cublasScratch* each = handle->scratch; each != nullptr; each = each->next)
+    if (each->stream == handle->stream) return *memory = each->memory, CUBLAS_STATUS_SUCCESS;
+  if (cudaMalloc(memory, SCRATCH_BYTES) != cudaSuccess) return CUBLAS_STATUS_ALLOC_FAILED;
+  handle->scratch = new cublasScratch{handle->stream, *memory, handle->scratch};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -96,7 +97,11 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   HANDLE(handle);
   cudaDeviceSynchronize();
-  if (handle->scratch != nullptr) cudaFree(handle->scratch);
+  while (cublasScratch* each = handle->scratch) {
+    cudaFree(each->memory);
+    handle->scratch = each->next;
+    delete each;
+  }
   *handle = {};
   gs_object(GS_OBJECT_BLAS, -1);
   return CUBLAS_STATUS_SUCCESS;
