@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.programs.conftest import Run
 
 from gridstride.programs.program_errors import BuildFailed, MissingToolchain
 from gridstride.programs.sources import Options
@@ -112,6 +113,45 @@ int main() {
 }
 """)
     assert readings(tools, tmp_path / name, monkeypatch)
+
+
+ONE = ("exp", "log", "log2", "sqrt", "cbrt", "sin", "tanh", "atan", "floor", "round", "fabs", "erf")
+TWO = ("pow", "fmod", "atan2", "hypot", "fmax", "fmin", "fdim", "copysign", "remainder")
+TYPES = ("int", "unsigned", "long long", "short", "float", "double")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("header", ["cmath", "math.h"])
+def test_kernels_call_math_of_whole_numbers_and_of_two_types(program: Run, header: str) -> None:
+    """A call that only the host has gives no kernel at all, where nvcc takes it for one that is never made."""
+    calls = [f"{f}(({kind})3)" for f in ONE for kind in TYPES]
+    calls += [f"{f}(({a})3, ({b})2)" for f in TWO for a in TYPES for b in TYPES]
+    calls += [f"std::{each}" for each in calls if header == "cmath"]
+    lines = "\n".join(f"    y[{index}] = {call};" for index, call in enumerate(calls))
+    done = program(f"""#include <cstdio>
+#include <{header}>
+__host__ __device__ void all(double* y)
+{{
+{lines}
+}}
+__global__ void kernel(double* y) {{ all(y); }}
+int main()
+{{
+    static double own[{len(calls)}];
+    double* y;
+    cudaMallocManaged(&y, sizeof own);
+    kernel<<<1, 1>>>(y);
+    cudaDeviceSynchronize();
+    all(own);
+    int wrong = 0;
+    for (int i = 0; i < {len(calls)}; i++)
+        if (!(fabs(y[i] - own[i]) <= 1e-5 * fabs(own[i]))) printf("%d: %g, not %g\\n", i, y[i], own[i]), wrong = 1;
+    cudaFree(y);
+    return wrong;
+}}
+""")
+    assert done.stdout == ""
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["every.cu", "every.cpp"])

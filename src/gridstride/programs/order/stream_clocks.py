@@ -19,8 +19,8 @@ DEFAULTS = 1 << 12
 Clock = dict[int, int]
 """Of streams by number, up to which piece; and of nodes by number, from _NODES on, that they have ended."""
 _NODES = 1 << 62
-_NODES_KEPT = 1 << 14
-_MOST_NODES = 1 << 10
+_NODES_KEPT = 1 << 10
+_MOST_NODES = 1 << 9
 """Before an event of a graph: behind one with more, all of the graph is taken to have ended."""
 
 
@@ -109,7 +109,7 @@ class StreamClocks:
         graph = self._graphs[-1]
         bit = 1 << self._bits
         self._bits += 1
-        reached = _joined(graph.reached, graph.learnt)
+        reached = _joined(graph.reached, graph.learnt) if graph.learnt else graph.reached
         node = self._first_node + self._bits
         moment = Moment(graph.stream, graph.number, reached, graph.launch, bit, graph.now, node)
         graph.now |= bit
@@ -187,11 +187,11 @@ class StreamClocks:
             of = self._graphs[-1]
             self._graphs.append(_Graph(of.stream, of.number, of.reached, of.launch, of.now, of.learnt))
             return
-        moment = self.work(stream)
-        self._launches += 1
         self._nodes += self._bits
         self._bits = 0
         self._forget_nodes()
+        moment = self.work(stream)
+        self._launches += 1
         self._graphs.append(_Graph(stream, moment.number, moment.reached, self._launches, 0))
 
     def _forget_nodes(self) -> None:

@@ -1,0 +1,3 @@
+#ifdef __CUDACC__
+#pragma pop_macro("_LIBCPP_HIDE_FROM_ABI")
+#endif
