@@ -40,6 +40,14 @@ def test_only_a_compiler_s_files_are_sources(name: str, is_source: bool) -> None
     assert read([name], NVCC)[0].is_source is is_source
 
 
+@pytest.mark.parametrize("begins", [b"\x7fELF\2\1\1\0", b"!<arch>\n"])
+def test_an_object_by_another_name_is_none(tmp_path: Path, begins: bytes) -> None:
+    (tmp_path / "a.cpp_o").write_bytes(begins + bytes(64))
+    (word,) = read([str(tmp_path / "a.cpp_o")], HOST)
+    assert word.is_object_by_content
+    assert not word.is_source
+
+
 def test_a_value_that_is_missing_is_asked_for() -> None:
     with pytest.raises(ProgramError, match="-o needs a value behind it"):
         read(["a.cu", "-o"], NVCC)

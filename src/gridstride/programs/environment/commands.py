@@ -106,9 +106,9 @@ def _host(tools: Toolchain, tool: str, command: Sequence[Word]) -> int:
     parallel = library.linked if library is not None else []
     if os.environ.get(CUDA11):
         compiler += ["-I", str(old_headers(tools)), *OLD_WORDS[False]]
-    has_sources = any(word.is_source for word in command)
+    has_files = any(word.is_source or word.is_object_by_content for word in command)
     nothing_to_link = names & _COMPILES or all(word.name for word in command)
-    if nothing_to_link or not (has_sources or uses_cuda(command)):
+    if nothing_to_link or not (has_files or uses_cuda(command)):
         return _execute([*compiler, *flat(supported), *([] if names & _COMPILES else parallel)])
 
     def finish(linked: list[Word], folder: Path) -> int:
@@ -130,6 +130,9 @@ def _with_objects(compiler: Sequence[str], words: Sequence[Word], finish: Callab
             if word.is_source:
                 if status := _execute([*compiler, "-c", word.value, "-o", str(target)]):
                     return status
+                linked.append(Word("", str(target), (str(target),)))
+            elif word.is_object_by_content:  # zig goes by names
+                target.symlink_to(Path(word.value).absolute())
                 linked.append(Word("", str(target), (str(target),)))
             else:
                 linked.append(word)

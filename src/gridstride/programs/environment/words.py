@@ -24,8 +24,23 @@ class Word:
     @property
     def is_source(self) -> bool:
         """Whether it is a file to compile: nothing that only a linker reads."""
+        return not self.name and not self._is_named_for_a_linker and not self.is_object_by_content
+
+    @property
+    def is_object_by_content(self) -> bool:
+        """Whether it is an object or a library by another name, which only a linker of GNU's takes for one."""
+        if self.name or self._is_named_for_a_linker:
+            return False
+        try:
+            with open(self.value, "rb") as file:
+                return file.read(8).startswith((b"\x7fELF", b"!<arch>\n"))
+        except OSError:
+            return False
+
+    @property
+    def _is_named_for_a_linker(self) -> bool:
         name = Path(self.value).name
-        return not self.name and not name.endswith((*OBJECT_SUFFIXES, *LIBRARY_SUFFIXES)) and ".so." not in name
+        return name.endswith((*OBJECT_SUFFIXES, *LIBRARY_SUFFIXES)) or ".so." in name
 
 
 @dataclass(frozen=True, slots=True)
