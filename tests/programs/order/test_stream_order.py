@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,7 +174,9 @@ def test_a_function_of_the_host_knows_its_streams_work(watched: Watched) -> None
     watched.copy(A, pinned, memory, PAGE, TO_HOST)
     watched.order.host_function(B)
     assert len(watched.host.ranges) == 1
-    watched.touched(pinned, writes=False)
+    function = threading.Thread(target=watched.touched, args=(pinned,), kwargs={"writes": False})
+    function.start()
+    function.join()
     assert watched.found[0].message.startswith("the function of cudaMemcpyAsync (in stream 2) reads memory")
     watched.order.host_returned()
 

@@ -89,6 +89,9 @@ def by_the_host(
     if within is None:
         who, why = "the host", "has not waited for it: wait first"
         mend = "cudaStreamSynchronize, or cudaEventSynchronize of an event behind it"
+    elif within.function in _GRAPH_LAUNCHES:
+        who, why = f"the function of {within.title(file)}", "its node does not come behind it"
+        mend = "an edge between the two nodes, or a node that waits for an event"
     else:
         who, why = f"the function of {within.title(file)}", "its stream does not wait for it"
         mend = "an event behind the one, and cudaStreamWaitEvent before the function is given"

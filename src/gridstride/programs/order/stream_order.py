@@ -243,7 +243,7 @@ class StreamOrder:
     def add_stream(self, stream: int, flags: int, _priority: int, device: int) -> None:
         with self._lock:
             self._streams_made += 1
-            self._labels[stream] = f"stream {self._streams_made}"
+            self._labels[stream] = f"stream {self._streams_made}" + f" of GPU {device}" * (device > 0)
             self._clocks.add_stream(stream, apart=bool(flags & NON_BLOCKING), device=device)
 
     def record(self, event: int, stream: int) -> None:
