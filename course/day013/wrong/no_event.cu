@@ -77,7 +77,8 @@ int main(int argc, char** argv)
         CHECK(cudaEventRecord(there[p], in));
 
         // nothing makes `work` wait
-        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start, device_c + start, count);  // <- here
+        add<<<(count + 255) / 256, 256, 0, work>>>(device_a + start, device_b + start,  // <- here
+                                                   device_c + start, count);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(c + start, device_c + start, size, cudaMemcpyDeviceToHost, work));
     }
