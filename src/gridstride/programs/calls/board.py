@@ -87,6 +87,8 @@ class Board:
         self.device, self.reports, self._idle = device, reports, options.idle
         self.activity = Activity(links=Links(devices))
         self._failures = Failures(dict(fails), self.activity)
+        self._is_watched = bool(fails)
+        """Whether anybody but the counts is told of copies: not in a plain run, which may make millions."""
         self._peers, self.limits = Peers(devices), DeviceLimits(device, self._catch_up)
         self.memory = MemoryCalls(device, reports, self.activity, self._failures, self._peers, options.memory)
         self._lock = threading.RLock()
@@ -133,12 +135,13 @@ class Board:
 
             self._calls.pictures = LaunchPictures(self.device)
         self.shows_timeline = shown
-        self.modelled = self._calls
+        self.modelled, self._is_watched = self._calls, True
         self.memory.on_allocation = self._calls.allocated
         self.record.models = 1
 
     def be_late(self) -> None:
         """Before the program begins: its work is put off until the host waits for it."""
+        self._is_watched = True
         self._late, self.memory.garbage = LateWork(), True  # zeros would be right where a late memset was to write them
         self.memory.make_room = self._catch_up
         self.record.models = MODELS_LATE
@@ -147,6 +150,7 @@ class Board:
     def watch_order(self, host: HostMemory) -> None:
         """Before the program begins: work that uses the same bytes in no order is a finding."""
         order = self._order = StreamOrder(self.device, self.reports.finding, host)
+        self._is_watched = True
         self.memory.on_allocation, self.memory.on_release = order.allocated, order.freed
         self.record.models, self.record.orders = MODELS_ORDER, 1
         self._listen(order, TIMELINE_CALLBACKS)
@@ -165,7 +169,7 @@ class Board:
 
     def log_copies(self, path: str) -> None:
         """Before the program begins: the bytes of its copies between host and device go into a file."""
-        self._copies = CopyLog(path)
+        self._copies, self._is_watched = CopyLog(path), True
 
     def _guarded(self, function: Callable[..., Any], kind: Any) -> Callable[..., Any]:
         """Nothing may be raised into C: what nobody expected is a status, and said on stderr."""
@@ -288,7 +292,15 @@ class Board:
 
     def copy(self, *words: int) -> int:
         """`words`: the fields of CopyCall."""
-        call = CopyCall(*words)
+        nbytes, kind, waits = words[0], words[1], words[4]
+        if self._is_watched or kind == TO_PEER:
+            return self._watched_copy(CopyCall(*words))
+        self.activity.copied(nbytes, kind)
+        if waits and kind != WITHIN:
+            self._host_waited()
+        return Status.SUCCESS
+
+    def _watched_copy(self, call: CopyCall) -> int:
         nbytes, kind = call.nbytes, call.kind
         if self._failures.due("copy"):
             return Status.UNKNOWN

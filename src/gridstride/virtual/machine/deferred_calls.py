@@ -31,7 +31,7 @@ class DeferredCalls:
 
     def run(self) -> None:
         """Makes the calls that wait, unless the lock is held."""
-        if self._lock._is_owned() or not self._lock.acquire(blocking=False):
+        if not self._calls or self._lock._is_owned() or not self._lock.acquire(blocking=False):
             return
         try:
             while self._calls:
