@@ -15,8 +15,12 @@ TEMPLATE = (
 VOCABULARY, CONTEXT = 320, 128
 
 
-def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE, special: Sequence[str] = ()) -> None:
-    """A byte-level BPE, so that any text can be written, with a chat template."""
+def write_tokenizer(
+    folder: Path, *, template: str | None = TEMPLATE, special: Sequence[str] = (), added: Sequence[str] = ()
+) -> None:
+    """A byte-level BPE, so that any text can be written, with a chat template. `added`: tokens that are not called
+    special, as Qwen's marks of calls and thoughts.
+    """
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers, trainers
 
@@ -25,9 +29,11 @@ def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE, special: S
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=[*SPECIAL, *special], initial_alphabet=alphabet, show_progress=False
-    )
+        vocab_size=VOCABULARY - len(added), special_tokens=[*SPECIAL, *special], initial_alphabet=alphabet,
+        show_progress=False,
+    )  # fmt: skip
     tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.add_tokens([tokenizers.AddedToken(each, special=False, normalized=False) for each in added])
     tokenizer.save(str(folder / "tokenizer.json"))
     # Else transformers would read it as the tokenizer that the model's family has.
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": SPECIAL[0]}
@@ -36,8 +42,9 @@ def write_tokenizer(folder: Path, *, template: str | None = TEMPLATE, special: S
 
 
 def write_model(
-    folder: Path, *, context: int = CONTEXT, template: str | None = TEMPLATE, special: Sequence[str] = ()
-) -> Path:
+    folder: Path, *, context: int = CONTEXT, template: str | None = TEMPLATE, special: Sequence[str] = (),
+    added: Sequence[str] = (),
+) -> Path:  # fmt: skip
     """A folder that `gridstride serve` takes."""
     import torch
 
@@ -51,5 +58,5 @@ def write_model(
     )  # fmt: skip
     torch.manual_seed(0)
     folders.save(Decoder(config), folder)
-    write_tokenizer(folder, template=template, special=special)
+    write_tokenizer(folder, template=template, special=special, added=added)
     return folder

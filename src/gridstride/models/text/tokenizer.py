@@ -21,6 +21,8 @@ class Tokenizer:
         self.folder = folder
         self._tokenizer = tokenizer
         self._added = tokenizer.get_added_tokens_decoder()
+        self.added = frozenset(self._added)
+        """Those that stand for one text each, whatever is around it: `special` ones, and others, as marks of calls."""
         self.special = frozenset(id for id, token in self._added.items() if token.special)
         self.vocabulary: int = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         self.eos = frozenset(id for id in eos if 0 <= id < self.vocabulary)

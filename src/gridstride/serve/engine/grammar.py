@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -144,7 +145,9 @@ class Grammars:
         if make is None:
             schema_value = _object(schema) if schema else {"type": "object"}
         try:
-            if make is None:
+            if self._spells_a_token(schema):
+                grammar = LLMatcher.grammar_from_lark(_unforced(form, text, schema))
+            elif make is None:
                 grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema_value), overrides=OPTIONS)
             else:
                 grammar = make(text)
@@ -161,11 +164,43 @@ class Grammars:
             raise Refused(f"{_kind(schema)} cannot be used: {_first_line(matcher.get_error())}", field="schema")
         return matcher
 
+    def _spells_a_token(self, schema: str) -> bool:
+        """Whether it asks for a text that is also an added token's: what is certain to come is given as tokens, and
+        of that text it would be that token, which spells nothing.
+        """
+        texts = [schema, _BACKSLASH.sub(r"\1", schema)]
+        with suppress(ValueError, RecursionError):
+            plain = json.dumps(json.loads(schema), ensure_ascii=False)
+            texts += [plain, _BACKSLASH.sub(r"\1", plain.replace("\\\\", "\\"))]
+        return any(token in text for token in self._added for text in texts)
+
+    @cached_property
+    def _added(self) -> tuple[str, ...]:
+        words = json.loads(self._file.read_text()).get("added_tokens") or ()
+        return tuple(token["content"] for token in words)
+
     @cached_property
     def _tokenizer(self) -> LLTokenizer:
         from llguidance import LLTokenizer
 
         return LLTokenizer(self._file.read_text(), n_vocab=self._vocabulary, eos_token=sorted(self._eos))
+
+
+_BACKSLASH = re.compile(r"\\(.)")
+_IN_LARK = re.compile(r"(\\.)|[/\n]")
+_ESCAPED = {"/": r"\x2f", "\n": r"\n"}
+"""What ends a regular expression in Lark."""
+
+
+def _unforced(form: str, text: str, schema: str) -> str:
+    """The same in Lark, with all tokens allowed that spell what must come."""
+    if form == "lark":
+        rules = text
+    elif form == "regex":
+        rules = f"start: /{_IN_LARK.sub(lambda found: found[1] or _ESCAPED[found[0]], text)}/"
+    else:
+        rules = f"start: %json {json.dumps({'x-guidance': OPTIONS, **_object(schema)})}"
+    return f'%llguidance {{"no_forcing": true}}\n{rules}'
 
 
 def _kind(schema: str) -> str:

@@ -138,8 +138,10 @@ def _object(schema: str | None) -> dict[str, Any] | None:
 
 
 def _special(tokenizer: Tokenizer) -> SpecialId:
+    """Of a mark that the model writes as one token: Qwen's are added ones that are not called special."""
+
     def id_of(mark: str) -> int | None:
         id = tokenizer.id(mark)
-        return id if id in tokenizer.special else None
+        return id if id in tokenizer.added else None
 
     return id_of

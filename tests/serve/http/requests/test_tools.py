@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,23 +27,27 @@ def tool(name: str, schema: Any = SCHEMA) -> dict[str, Any]:
 
 
 TOOLS = [tool("convert"), tool("now", {"type": "object", "properties": {}, "additionalProperties": False})]
+QWEN = ["<tool_call>", "</tool_call>"]
 HI = [{"role": "user", "content": "hi"}]
 CONVERT = {"type": "function", "function": {"name": "convert"}}
 
 
-@pytest.fixture(scope="module", params=BY_FORMAT)
+@pytest.fixture(scope="module", params=[*BY_FORMAT, "qwen"])
 def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Each family's marks are special tokens of the tokenizer, as theirs are."""
+    """Each family's marks are special tokens of the tokenizer, as theirs are; Qwen's are tokens that are not special,
+    and those of other models with its template are text.
+    """
     folder = tmp_path_factory.mktemp("served") / "tiny"
-    write_model(folder, context=1024, template=BY_FORMAT[request.param], special=MARKS)
+    form, added = ("hermes", QWEN) if request.param == "qwen" else (request.param, ())
+    write_model(folder, context=1024, template=BY_FORMAT[form], special=MARKS, added=added)
     with real(folder, *"--served-name fake --max-running 8 --cache-memory 4MiB".split()) as live:
         yield live
 
 
-@pytest.fixture(scope="module")
-def thinker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+@pytest.fixture(scope="module", params=["special", "added"])
+def thinker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("thinker") / "tiny"
-    write_model(folder, context=1024, template=THINKING, special=["<think>", "</think>"])
+    write_model(folder, context=1024, template=THINKING, **{request.param: ["<think>", "</think>"]})
     with real(folder, *"--served-name fake --max-running 8 --cache-memory 4MiB".split()) as live:
         yield live
 
@@ -107,6 +112,25 @@ def test_a_function_that_is_named_is_called_and_no_other(live: Live) -> None:
         assert call["function"]["name"] == "convert"
         assert choice["finish_reason"] == "stop"  # as OpenAI's server has it
         check(call)
+
+
+def test_a_call_may_be_chosen_by_the_token_of_its_mark(live: Live) -> None:
+    """Where the model may speak or call, what it was trained to begin a call with is no token that is ruled out."""
+    tokens = live.post("/tokenize", {"prompt": "<tool_call>", "add_special_tokens": False}).json()["tokens"]
+    if len(tokens) > 1:
+        pytest.skip("its mark is text")
+    body = {"logit_bias": {str(tokens[0]): 100}, "max_tokens": 150, "parallel_tool_calls": False}
+    (choice,) = ask(live, **body).json()["choices"]
+    assert choice["message"]["tool_calls"]
+
+
+@pytest.mark.parametrize("word", ["<tool_call>", "<|end|>", "a/<|end|>"])
+def test_a_text_that_is_a_tokens_too_is_spelt(live: Live, word: str) -> None:
+    for bound in ({"json": {"enum": [word]}}, {"choice": [word]}, {"regex": f"x{re.escape(word)}"}):
+        body = {"tools": None, "structured_outputs": bound, "max_tokens": 60}
+        (choice,) = ask(live, **body).json()["choices"]
+        assert choice["message"]["content"] in (word, json.dumps(word), f"x{word}")
+        assert choice["finish_reason"] == "stop"
 
 
 def test_only_allowed_tools_are_called(live: Live) -> None:
@@ -291,7 +315,8 @@ def test_thoughts_can_be_sent_back(thinker: Live) -> None:
 
 def test_a_call_may_come_after_thoughts(thinker: Live) -> None:
     body = {"tool_choice": "required", "parallel_tool_calls": False, "chat_template_kwargs": {"always": True}}
-    (choice,) = ask(thinker, **body, **thinking_ends(thinker, 4)).json()["choices"]
+    body |= {"max_tokens": 450}
+    (choice,) = ask(thinker, **body, **thinking_ends(thinker, 6)).json()["choices"]
     assert choice["message"]["reasoning_content"]
     (call,) = choice["message"]["tool_calls"]
     check(call)
