@@ -11,6 +11,7 @@ import pytest
 from chats import MARKED, TEMPLATE, chat, conversations, preferences, write_base, write_rows
 from tests.models.texts import metaspace, write
 
+from gridstride.models.errors import ModelError
 from gridstride.models.text.tokenizer import Tokenizer
 from gridstride.train.data import conversations as data
 from gridstride.train.data.conversations import Template, TrainingExample
@@ -77,25 +78,55 @@ def test_an_answer_begins_with_a_token_of_its_own_as_when_it_is_asked_for(tmp_pa
     spaced += "{% if add_generation_prompt %}assistant:SPACE{% endif %}"
     made = Template(Tokenizer.load(write_base(tmp_path / "base")), spaced.replace("SPACE", space))
     messages = chat("red", "green left", "open", "blue right")["messages"]
-    [example] = made.examples(messages)
-    text, learned = said(made, example)
-    assert text == "".join(f"{each['role']}:{space}{each['content']}<|end|>" for each in messages)
-    assert learned == "green left<|end|>blue right<|end|>"
-    prompt = made.prompt(messages[:1])
-    assert example.tokens[: len(prompt)].tolist() == prompt
-    assert example.answer[len(prompt)]
+    examples = made.examples(messages)
+    assert len(examples) == (1 if space == "" else 2)  # what was cut is whole in what comes before a later answer
+    whole = "".join(f"{each['role']}:{space}{each['content']}<|end|>" for each in messages)
+    assert said(made, examples[-1])[0] == whole
+    assert "".join(said(made, each)[1] for each in examples) == "green left<|end|>blue right<|end|>"
+    for asked, example in zip((1, 3), examples, strict=False):
+        prompt = made.prompt(messages[:asked])
+        assert example.tokens[: len(prompt)].tolist() == prompt
+        assert example.answer[len(prompt)]
 
 
-def test_where_a_tokenizer_begins_each_text_with_a_space_the_token_across_is_learned(tmp_path: Path) -> None:
+def test_a_tokenizer_that_begins_each_text_with_a_space_does_not_begin_an_answer_with_one(tmp_path: Path) -> None:
     spaced = "{% for m in messages %}hi {{ m.content }}!{% endfor %}{% if add_generation_prompt %}hi {% endif %}"
     made = Template(Tokenizer.load(write(tmp_path, metaspace())), spaced)
-    [example] = made.examples(chat("a", "hi")["messages"])
-    assert [made._tokenizer.token(id) for id in example.tokens[example.answer]] == ["▁hi", "!"]
+    messages = chat("a", "hi")["messages"]
+    [example] = made.examples(messages)
+    prompt = made.prompt(messages[:1])
+    assert example.tokens[: len(prompt)].tolist() == prompt
+    assert [made._tokenizer.token(id) for id in example.tokens[example.answer]] == ["h", "i", "!"]
+
+
+def test_white_space_that_a_mark_takes_is_nobodys(tmp_path: Path) -> None:
+    """Phi-3's mark of an answer swallows what stands behind it, also the space that an answer begins with."""
+    base = write_base(tmp_path / "base")
+    words = json.loads((base / "tokenizer.json").read_text())
+    for token in words["added_tokens"]:
+        token["rstrip"] = token["content"] == "<|start|>"
+    (base / "tokenizer.json").write_text(json.dumps(words))
+    marked = "{% for m in messages %}{{ m.role }}<|start|>\n{{ m.content }}<|end|>{% endfor %}"
+    made = Template(Tokenizer.load(base), marked + "{% if add_generation_prompt %}assistant<|start|>\n{% endif %}")
+    messages = chat("red", " blue")["messages"]
+    [example] = made.examples(messages)
+    prompt = made.prompt(messages[:1])
+    assert example.tokens[: len(prompt)].tolist() == prompt
+    assert not example.answer[: len(prompt)].any()
+    assert said(made, example)[1] == "blue<|end|>"
+
+
+@pytest.mark.parametrize("where", ["reasoning_content", "tool_calls"])
+def test_an_end_token_in_thoughts_or_arguments_is_refused_too(template: Template, where: str) -> None:
+    call = {"type": "function", "function": {"name": "f", "arguments": {"city": "a<|end|>b"}}}
+    answer = {"role": "assistant", "content": "x", where: [call] if where == "tool_calls" else "a<|end|>b"}
+    with pytest.raises(ModelError, match=r"messages\[1\] has <\|end\|> in its words"):
+        template.examples([{"role": "user", "content": "red"}, answer])
 
 
 def test_an_answer_whose_own_words_end_it_is_refused(template: Template, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "c.jsonl", [chat("red", "blue"), chat("red", "blue<|end|>and green")])
-    with pytest.raises(TrainError, match=r"line 2: messages\[1\] has <\|end\|> in its text, where the model's answer"):
+    with pytest.raises(TrainError, match=r"line 2: messages\[1\] has <\|end\|> in its words, where the model's answer"):
         read(template, file)
     [example] = template.examples(chat("what does <|end|> do?", "it ends")["messages"])
     assert said(template, example)[1] == "it ends<|end|>"

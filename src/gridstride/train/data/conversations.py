@@ -82,13 +82,22 @@ class Template:
         self._end = end if end is not None else min(tokenizer.eos, default=None)
 
     def examples(self, messages: Messages, tools: Any = None, *, last: bool = False) -> list[TrainingExample]:
-        """One, or where the template forgets what it has said one for each answer; `last`: only the last answer.
+        """One, or one for each answer: where the template forgets what it has said, or where an answer's beginning is
+        cut, as what is said later has it uncut before it. `last`: only the last answer.
 
         ModelError where the template cannot be followed, or an answer's own words end it.
         """
         self._check_ends(messages)
         texts = rendered(self._tokenizer, self._template, messages, tools=tools, last=last)
-        return [self._example(text.text, text.spans, ends=messages[-1]["role"] == "assistant") for text in texts]
+        ends = messages[-1]["role"] == "assistant"
+        return [example for text in texts for example in self._of_text(text.text, text.spans, ends=ends)]
+
+    def _of_text(self, text: str, spans: Sequence[tuple[int, int]], *, ends: bool) -> Iterator[TrainingExample]:
+        if len(spans) == 1 or not self._across(text, [first for first, _ in spans]):
+            yield self._example(text, spans, ends=ends)
+            return
+        for span in spans:
+            yield self._example(text[: span[1]], [span], ends=ends and span is spans[-1])
 
     def prompt(self, messages: Messages) -> list[int]:
         """Tokens of a conversation that the model is to answer."""
@@ -112,29 +121,53 @@ class Template:
         """Tokens, and the characters that they begin with. None lies across the first character of an answer: when the
         model is asked, the prompt's tokens end there.
         """
-        ids, places = self._tokenizer.encode_with_places(text)
-        across = [first for first in firsts if any(start < first < end for start, end in places)]
+        encode, decode = self._tokenizer.encode_with_places, self._tokenizer.decode
+        ids, places = encode(text)
+        across = self._across(text, firsts)
         if not across:
             return ids, np.array([start for start, _ in places])
-        cuts = pairwise([0, *across, len(text)])
-        parts = [(start, *self._tokenizer.encode_with_places(text[start:end])) for start, end in cuts]
+        cuts = [0, *across, len(text)]
+        parts = [(start, *(self._goes_on(text[start:end]) if start else encode(text[:end])))
+                 for start, end in pairwise(cuts)]  # fmt: skip
         apart = [id for _, part, _ in parts for id in part]
-        if self._tokenizer.decode(apart, special=True) == self._tokenizer.decode(ids, special=True):
+        if decode(apart, special=True) == decode(ids, special=True):
             return apart, np.array([start + place for start, _, part in parts for place, _ in part])
-        # A tokenizer that begins each text with a space of its own: what lies across an answer's beginning is learned.
+        # Nothing spells the answer from there on: what lies across its beginning is learned.
         starts = [next((first for first in across if start < first < end), start) for start, end in places]
         return ids, np.array(starts)
+
+    def _across(self, text: str, firsts: Sequence[int]) -> list[int]:
+        """Which of these characters a token lies across that is not the prompt's last one: that takes white space
+        behind it, as Phi-3's mark of an answer does, which is then nobody's.
+        """
+        ids, places = self._tokenizer.encode_with_places(text)
+        across = []
+        for first in firsts:
+            at = next((number for number, (start, end) in enumerate(places) if start < first < end), None)
+            if at is not None and self._tokenizer.encode_with_places(text[:first])[0] != ids[: at + 1]:
+                across.append(first)
+        return across
+
+    def _goes_on(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Tokens of a text that stands behind another one: without the space that some tokenizers begin each with."""
+        lead, _ = self._tokenizer.encode_with_places("\n")
+        ids, places = self._tokenizer.encode_with_places(f"\n{text}")
+        alone = self._tokenizer.encode_with_places(text)
+        if ids == lead + alone[0] or ids[: len(lead)] != lead:
+            return alone
+        return ids[len(lead) :], [(start - 1, end - 1) for start, end in places[len(lead) :]]
 
     def _check_ends(self, messages: Messages) -> None:
         ends = [token for id in sorted(self._tokenizer.eos) if (token := self._tokenizer.token(id))]
         for index, message in enumerate(messages):
-            content = message.get("content")
-            if message["role"] != "assistant" or not isinstance(content, str):
+            if message["role"] != "assistant":
                 continue
+            said = [message.get("content"), message.get("reasoning_content"), message.get("tool_calls")]
+            words = json.dumps(said, ensure_ascii=False)
             for token in ends:
-                if token in content:
+                if token in words:
                     raise ModelError(
-                        f"messages[{index}] has {token} in its text, where the model's answer would have ended: take "
+                        f"messages[{index}] has {token} in its words, where the model's answer would have ended: take "
                         "it out, the template writes what ends an answer"
                     )
 
