@@ -1,5 +1,4 @@
 /* Kernels call them too, of whole numbers and of two types: the C++ library's are the host's alone. */
-#include <__config>
 #include <host_and_device_begin.h>
 #include_next <__math/hypot.h>
 #include <host_and_device_end.h>
