@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridstride.serve.engine.batch import TokenLogprobs
 from gridstride.serve.evaluate.scores import accuracy, perplexity, windows
-from gridstride.serve.evaluate.tasks import ChoiceQuestion
+from gridstride.serve.evaluate.tasks import ChoiceQuestion, TaskError
 
 
 class Letters:
@@ -55,6 +55,11 @@ def test_perplexity_is_that_of_all_tokens_together(window: int, stride: int) -> 
     assert found.nats_per_token == pytest.approx(2.0 * misses / 8)
     assert found.perplexity == pytest.approx(math.exp(1.0))
     assert found.bits_per_byte == pytest.approx(2.0 * misses / math.log(2) / 12)
+
+
+def test_texts_of_one_token_each_have_no_perplexity() -> None:
+    with pytest.raises(TaskError, match="no text has more than one token"):
+        perplexity(Letters(), ["a", "b"], window=4, stride=2, note=nothing)
 
 
 def test_the_likeliest_choice_counts() -> None:

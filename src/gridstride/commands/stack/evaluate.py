@@ -61,9 +61,13 @@ def _read(file: str, limit: int | None) -> Task:
 
 def _evaluated(local: Local, task: Task, file: str, window: int, stride: int) -> dict[str, Any]:
     from gridstride.serve.evaluate.scores import as_json
+    from gridstride.serve.evaluate.tasks import TaskError
 
     started = time.perf_counter()
-    record = _figures(local, task, window, stride, _Progress(file))
+    try:
+        record = _figures(local, task, window, stride, _Progress(file))
+    except TaskError as error:
+        raise WrongUse(f"{file}: {error}") from error
     return {"file": file, **as_json(record), "seconds": round(time.perf_counter() - started, 3)}
 
 

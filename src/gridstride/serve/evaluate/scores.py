@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from gridstride.serve.engine.batch import TokenLogprobs
-from gridstride.serve.evaluate.tasks import ChoiceQuestion
+from gridstride.serve.evaluate.tasks import ChoiceQuestion, TaskError
 
 Note = Callable[[int, int], None]
 """Told how many of how many prompts are done."""
@@ -57,7 +57,10 @@ def windows(count: int, window: int, stride: int) -> Iterator[tuple[int, int, in
 
 
 def perplexity(model: ScoredModel, texts: Sequence[str], *, window: int, stride: int, note: Note) -> Perplexity:
-    """Of all texts together; each token has at least `window` - `stride` tokens before it, where there are so many."""
+    """Of all texts together; each token has at least `window` - `stride` tokens before it, where there are so many.
+
+    TaskError where no text has two tokens: the first of each is predicted by nothing.
+    """
     prompts: list[Sequence[int]] = []
     skipped: list[int] = []  # tokens at a window's beginning that were predicted before
     for text in texts:
@@ -66,6 +69,8 @@ def perplexity(model: ScoredModel, texts: Sequence[str], *, window: int, stride:
             if end - start > 1:
                 prompts.append(ids[start:end])
                 skipped.append(first - start - 1)
+    if not prompts:
+        raise TaskError("nothing can be predicted: no text has more than one token")
     nats, tokens = 0.0, 0
     for done, (number, scores) in enumerate(model.scores(prompts), 1):
         new = scores[skipped[number] :]
@@ -73,7 +78,7 @@ def perplexity(model: ScoredModel, texts: Sequence[str], *, window: int, stride:
         tokens += len(new)
         note(done, len(prompts))
     size = sum(len(text.encode()) for text in texts)
-    mean = nats / tokens if tokens else math.nan
+    mean = nats / tokens
     return Perplexity(len(texts), tokens, size, mean, math.exp(min(mean, 700.0)), nats / math.log(2) / size)
 
 
