@@ -405,6 +405,15 @@ int main() {
     held.unlock();
     return cudaStreamSynchronize(s) != cudaSuccess || cudaStreamDestroy(s) != cudaSuccess;
 }""",
+    "a function of the host that outlives its thread's last call": """#include <chrono>
+#include <thread>
+int done;
+void slow(void *) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); done = 1; }
+int main() {
+    cudaStream_t s; cudaStreamCreate(&s);
+    std::thread([&] { cudaLaunchHostFunc(s, slow, nullptr); }).join();
+    return cudaStreamSynchronize(s) != cudaSuccess || !done || cudaStreamDestroy(s) != cudaSuccess;
+}""",
     "registered pages of a file stay the file's": """#include <sys/mman.h>
 #include <unistd.h>
 __global__ void put(int *p) { p[threadIdx.x] = 5; }

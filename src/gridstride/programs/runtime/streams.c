@@ -216,6 +216,16 @@ void gs_await_host_function(void) {
     free(awaited);
 }
 
+/* A thread that ends makes no next call: whoever joins it knows then that its function has ended, too. */
+static pthread_key_t at_thread_end;
+static void end_of_thread(void *unused) { (void)unused, gs_await_host_function(); }
+static void make_key(void) { pthread_key_create(&at_thread_end, end_of_thread); }
+static void await_at_thread_end(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_key);
+    pthread_setspecific(at_thread_end, &at_thread_end);
+}
+
 static cudaError_t give_host_work(HostWork work) {
     if (gs_is_late())
         return gs_put_off(work.stream, host_work, &work, sizeof work);
@@ -242,6 +252,8 @@ static cudaError_t give_host_work(HostWork work) {
     running = started;
     if (ended)
         gs_await_host_function();
+    else
+        await_at_thread_end();
     return cudaSuccess;
 }
 
